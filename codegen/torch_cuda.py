@@ -6,6 +6,7 @@ Does what `torch.utils.cpp_extension.load_inline` is used for where only device 
     kernels = compile_cuda(SOURCE)                      # extern "C" __global__ void scale(...)
     kernels.scale[blocks, 256](x, y, x.numel(), 2.0)    # kernel[grid, block](arguments)
     kernels["tile<float, 4>"][(8, 8), (32, 8), 65536](x, y)    # 65,536 bytes of shared memory
+    kernels.copy[64, 128](tensor_map(x, (64, 32)), y)   # in tiles, by tensor copies
 
 Launches go to PyTorch's current device and stream, neither wait nor allocate, and can be captured
 in a CUDA graph once the kernel was launched before. Needs PyTorch and a driver of CUDA 12.4 or
@@ -32,6 +33,9 @@ _INTEGERS: dict[int, Any] = {1: ctypes.c_int8, 2: ctypes.c_int16, 4: ctypes.c_in
 _INTEGERS[8] = ctypes.c_int64
 _FLOATS: dict[int, Any] = {4: ctypes.c_float, 8: ctypes.c_double}
 _C_VALUES = (ctypes._SimpleCData, ctypes.Structure, ctypes.Union, ctypes.Array)
+_TENSOR_TYPES = {"uint8": 0, "int8": 0, "int32": 3, "int64": 5, "float16": 6, "float32": 7}
+_TENSOR_TYPES |= {"float64": 8, "bfloat16": 9, "float8_e4m3fn": 0, "float8_e5m2": 0}
+_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 # Host headers that kernels like to include: NVRTC knows what is in them, but has no such files.
@@ -67,6 +71,36 @@ def compile_cuda(source: str, options: tuple[str, ...] = (), arch: str | None = 
     $ROOFTREE_CUBIN_CACHE, where that is set and can be written. Raises CudaCompileError.
     """
     return Kernels(source, tuple(options), _architecture(arch))
+
+
+def tensor_map(
+    tensor: Any, box: tuple[int, ...], swizzle: int = 0, shape: tuple[int, ...] | None = None
+) -> Any:
+    """An argument of 128 bytes by which a kernel's bulk copies know `tensor` (TMA, from 9.0 on).
+
+    For a parameter ``const __grid_constant__ TensorMap``, a struct of so many bytes, aligned to 64.
+    `box` is the tile that one copy brings, outermost axis first as in the tensor, of which `shape`
+    is another view; `swizzle` is 0, 32, 64 or 128 bytes. What lies outside reads as zero. Holds for
+    the address that the tensor has now. Raises CudaLaunchError where the driver refuses it.
+    """
+    viewed = tensor if shape is None else tensor.view(shape)
+    kind, rank = str(viewed.dtype).removeprefix("torch."), viewed.dim()
+    what = f"tensor map of {kind} {tuple(viewed.shape)}, box {tuple(box)}, swizzle {swizzle}"
+    if len(box) != rank or kind not in _TENSOR_TYPES or swizzle not in _SWIZZLES:
+        raise CudaLaunchError(f"{what}: box and shape have one length, swizzle is 0, 32, 64 or 128")
+    if not rank or viewed.stride(-1) != 1:
+        raise CudaLaunchError(f"{what}: values must lie side by side along the last axis")
+    room = (ctypes.c_ubyte * 192)()
+    encoded = (ctypes.c_ubyte * 128).from_buffer(room, -ctypes.addressof(room) % 64)
+    strides = [step * viewed.element_size() for step in viewed.stride()[-2::-1]]
+    extents = (ctypes.c_uint64 * rank)(*[*viewed.shape][::-1])
+    steps = (ctypes.c_uint64 * rank)(*strides)
+    tile = (ctypes.c_uint32 * rank)(*[*box][::-1])
+    each = (ctypes.c_uint32 * rank)(*[1] * rank)
+    start, swizzled = ctypes.c_void_p(viewed.data_ptr()), _SWIZZLES[swizzle]
+    _call(("%s", what), "cuTensorMapEncodeTiled", encoded, _TENSOR_TYPES[kind], rank, start,
+          extents, steps, tile, each, 0, swizzled, 2, 0)  # fmt: skip
+    return encoded
 
 
 class Kernels:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Tag, ValidationError
 
 _MOST_SHOWN = 40
 """The longest text that is repeated, in characters."""
@@ -151,17 +151,26 @@ def _fields_at(model: type[BaseModel] | None, place: tuple[int | str, ...]) -> t
 
 
 def _names_of(model: type[BaseModel] | None) -> frozenset[str]:
-    """The names of the models within `model`: pydantic puts them into the place of a value that
-    may be of several types.
+    """The names of the models within `model`, and tags: pydantic puts them into the place of a
+    value that may be of several types.
     """
     found: set[type[BaseModel]] = set()
+    tags: set[str] = set()
     todo = [] if model is None else [model]
     while todo:
         for field in todo.pop().model_fields.values():
             new = set(_models_in(field.annotation)) - found
             found |= new
             todo += new
-    return frozenset(each.__name__ for each in found)
+            tags |= set(_tags_in(field.annotation))
+    return frozenset(each.__name__ for each in found) | tags
+
+
+def _tags_in(annotation: Any) -> Iterator[str]:
+    if isinstance(annotation, Tag):
+        yield annotation.tag
+    for argument in get_args(annotation):
+        yield from _tags_in(argument)
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:

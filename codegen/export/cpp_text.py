@@ -86,6 +86,48 @@ inline cudaError_t launch(const void* kernel, dim3 grid, dim3 block, void** argu
 }  // namespace rooftree
 #endif
 """
+TENSOR_MAP_HELPER = """\
+#ifndef ROOFTREE_PLAN_TENSOR_MAP
+#define ROOFTREE_PLAN_TENSOR_MAP
+#include <cuda.h>
+namespace rooftree {
+namespace plan {
+// Describes an array to tensor copies, innermost axis first; false where the driver refuses it.
+inline bool tensor_map(CUtensorMap& map, const void* start, CUtensorMapDataType type, int item,
+                       int rank, const long long* shape, const long long* box, long long swizzle)
+{
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result;
+#if CUDART_VERSION >= 12050
+    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
+                                         cudaEnableDefault, &result) != cudaSuccess)
+        return false;
+#else
+    if (cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result) !=
+        cudaSuccess)
+        return false;
+#endif
+    if (result != cudaDriverEntryPointSuccess) return false;
+    cuuint64_t extents[5], strides[5] = {(cuuint64_t)(shape[0] * item)};
+    cuuint32_t tile[5], steps[5];
+    for (int axis = 0; axis < rank; ++axis) {
+        extents[axis] = (cuuint64_t)shape[axis];
+        if (axis > 0) strides[axis] = strides[axis - 1] * extents[axis];
+        tile[axis] = (cuuint32_t)box[axis];
+        steps[axis] = 1;
+    }
+    const CUtensorMapSwizzle swizzles[] = {CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_SWIZZLE_32B,
+                                           CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_SWIZZLE_128B};
+    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found)(
+               &map, type, (cuuint32_t)rank, const_cast<void*>(start), extents, strides, tile,
+               steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+               swizzles[swizzle == 128 ? 3 : swizzle / 32], CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+}  // namespace plan
+}  // namespace rooftree
+#endif
+"""
 _P = "plan::"
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",

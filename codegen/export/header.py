@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from codegen.export.cpp_text import HELPERS, CppText
+from codegen.export.cpp_text import HELPERS, TENSOR_MAP_HELPER, CppText
 from codegen.export.header_source import header_source
 from codegen.export.header_steps import CPP_TYPES, Steps
 from codegen.export.kernel import Kernel
 from codegen.export.naming import identifiers
-from mcts.domain import ITEM_BYTES, Workspace
+from mcts.domain import ITEM_BYTES, TensorMapArgument, Workspace
 
 _TYPE_HEADERS = {"float16": "<cuda_fp16.h>", "bfloat16": "<cuda_bf16.h>"}
 _ALIGNMENT = 256
@@ -83,7 +83,9 @@ class _Header:
         buffers = [buffer.name for buffer in self._task.buffers]
         scratch = [item.name for item in self._plan.workspace]
         most = max(len(step.args) for step in self._plan.launch)
-        own = _OWN | {f"argument_{number}" for number in range(most)}
+        own = _OWN | {
+            f"argument_{number}{part}" for number in range(most) for part in ("", "_shape", "_box")
+        }
         self._memory = identifiers([*buffers, *scratch], taken=own)
         self._names = identifiers(self._variables, taken=own | set(self._memory.values()))
         self._text = CppText(kernel.tunables, self._names)
@@ -102,7 +104,7 @@ class _Header:
             arch=kernel.origin.architecture,
             namespace=namespace,
             includes="".join(f"#include {item}\n" for item in includes),
-            helpers=HELPERS,
+            helpers=HELPERS + TENSOR_MAP_HELPER * self._has_maps(),
             before=pieces.before,
             source=pieces.kernels,
             after=pieces.after,
@@ -110,6 +112,11 @@ class _Header:
         parts = [self._workspace_bytes(), self._launch()]
         end = f"\n}}  // namespace {namespace}\n}}  // namespace rooftree\n"
         return head + "\n".join(part for part in parts if part) + end
+
+    def _has_maps(self) -> bool:
+        return any(
+            isinstance(item, TensorMapArgument) for step in self._plan.launch for item in step.args
+        )
 
     def _dtypes(self) -> set[str]:
         return {buffer.dtype for buffer in self._task.buffers}

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codegen.export.cpp_text import CppText
-from mcts.domain import ITEM_BYTES, Buffer, KernelTask, Launch, LaunchPlan, ScalarArgument
+from mcts.domain import (
+    ITEM_BYTES,
+    Buffer,
+    KernelTask,
+    Launch,
+    LaunchPlan,
+    ScalarArgument,
+    TensorMapArgument,
+)
 
 CPP_TYPES = {
     "float64": "double", "float32": "float", "float16": "__half", "bfloat16": "__nv_bfloat16",
@@ -16,6 +24,10 @@ _LIMITS = {
     "int32": "-2147483647 - 1, 2147483647",
     "uint32": "0, 4294967295LL",
 }
+_TENSOR_TYPES = {
+    "float64": "FLOAT64", "float32": "FLOAT32", "float16": "FLOAT16", "bfloat16": "BFLOAT16",
+    "int64": "INT64", "int32": "INT32", "int8": "UINT8", "uint8": "UINT8",
+}  # fmt: skip
 _GRID = (2**31 - 1, 65535, 65535)
 _BLOCK = (1024, 1024, 64)
 
@@ -63,7 +75,10 @@ class Steps:
         ]
         names = []
         for number, item in enumerate(step.args):
-            lines.append(f"{self._argument(item, f'argument_{number}')};")
+            if isinstance(item, TensorMapArgument):
+                lines += self._tensor_map(item, f"argument_{number}")
+            else:
+                lines.append(f"{self._argument(item, f'argument_{number}')};")
             names.append(f"&argument_{number}")
         arguments = f"void* arguments[] = {{{', '.join(names) or 'nullptr'}}};"
         return [
@@ -80,6 +95,25 @@ class Steps:
             f"(unsigned){_within(self._text.number(item), 1, limit)}"
             for item, limit in zip(items, limits, strict=False)
         )
+
+    def _tensor_map(self, item: TensorMapArgument, name: str) -> list[str]:
+        buffer = next((one for one in self._task.buffers if one.name == item.tensor_map), None)
+        if buffer is None:
+            scratch = {one.name: one.dtype for one in self._plan.workspace}
+            shape, dtype = item.shape, scratch[item.tensor_map]
+        else:
+            shape, dtype = item.shape or buffer.shape, buffer.dtype
+        extents, box = (
+            ", ".join(self._text.number(axis) for axis in reversed(axes))
+            for axes in (shape, item.box)
+        )
+        return [
+            f"const long long {name}_shape[] = {{{extents}}}, {name}_box[] = {{{box}}};",
+            f"CUtensorMap {name};",
+            f"fits = fits && plan::tensor_map({name}, {self._memory[item.tensor_map]},",
+            f"    CU_TENSOR_MAP_DATA_TYPE_{_TENSOR_TYPES[dtype]}, {ITEM_BYTES[dtype]}, "
+            f"{len(shape)}, {name}_shape, {name}_box, {self._text.number(item.swizzle)});",
+        ]
 
     def _argument(self, item: str | int | ScalarArgument, name: str) -> str:
         if isinstance(item, str) and item in self._memory:

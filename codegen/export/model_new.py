@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from codegen.export.kernel import Kernel
-from codegen.export.model_text import KERNELS, MODEL
+from codegen.export.model_text import ITEM, KERNELS, MODEL, TENSOR_MAP
 from codegen.export.naming import identifiers
 from codegen.export.python_text import HELPERS, RESERVED, PythonText
 from codegen.export.shape_solving import Solved, solve
 from codegen.self_contained import self_contained
-from mcts.domain import Buffer, Launch, ScalarArgument, kernel_macros
+from mcts.domain import Buffer, KernelArgument, Launch, TensorMapArgument, kernel_macros
 
 _CTYPES = {
     "int32": "c_int32", "uint32": "c_uint32", "int64": "c_int64",
     "float32": "c_float", "float64": "c_double",
 }  # fmt: skip
-_OWN = RESERVED | {"inputs", "self", "torch", "compile_cuda"}
+_OWN = RESERVED | {"inputs", "self", "torch", "compile_cuda", "tensor_map", "TensorMap"}
 
 
 def model_new(kernel: Kernel) -> str:
@@ -44,10 +44,11 @@ class _Module:
         parts = [
             _docstring(self._kernel),
             "import ctypes\nimport functools\nfrom fractions import Fraction\n",
-            "import torch\n\nfrom codegen.torch_cuda import compile_cuda\n",
+            f"import torch\n\nfrom codegen.torch_cuda import {', '.join(self._helpers())}\n",
             f"OPTIONS = {kernel_macros(self._kernel.tunables)!r}",
             f"SOURCE = {_literal(self._kernel.text)}\n",
             HELPERS,
+            TENSOR_MAP if self._has_maps else "",
             f"INPUTS = {_table(self._task.inputs)}",
             f"OUTPUTS = {_table(self._task.outputs)}\n",
             self._shape_of(),
@@ -133,17 +134,34 @@ class _Module:
         shared = self._text.number(step.shared)
         return f"{step.kernel!r}, ({grid},), ({block},), {shared}, ({arguments.rstrip()})"
 
-    def _argument(self, item: str | int | ScalarArgument) -> str:
+    def _argument(self, item: KernelArgument) -> str:
         memory = {buffer.name for buffer in self._task.buffers} | {
             item.name for item in self._plan.workspace
         }
-        if isinstance(item, str) and item in memory:
-            return repr(item)
-        if not isinstance(item, ScalarArgument):
-            return self._text.number(item)
+        if isinstance(item, TensorMapArgument):
+            return self._tensor_map(item)
+        if isinstance(item, str | int):
+            return repr(item) if item in memory else self._text.number(item)
         real = item.type.startswith("float")
         value = self._text.real(item.value) if real else self._text.number(item.value)
         return f"ctypes.{_CTYPES[item.type]}({value})"
+
+    def _tensor_map(self, item: TensorMapArgument) -> str:
+        box, shape = (
+            f"({''.join(f'{self._text.number(axis)}, ' for axis in axes).rstrip()})"
+            for axes in (item.box, item.shape)
+        )
+        swizzle = self._text.number(item.swizzle)
+        return f"TensorMap({item.tensor_map!r}, {box}, {swizzle}, {shape if item.shape else None})"
+
+    @property
+    def _has_maps(self) -> bool:
+        return any(
+            isinstance(item, TensorMapArgument) for step in self._plan.launch for item in step.args
+        )
+
+    def _helpers(self) -> list[str]:
+        return ["compile_cuda", *["tensor_map"] * self._has_maps]
 
     def _model(self) -> str:
         timed, given = self._task.timed_workload.shape, self._solved.given
@@ -154,6 +172,7 @@ class _Module:
         inputs = ", ".join(self._inputs.values())
         outputs = ", ".join(f"memory[{buffer.name!r}]" for buffer in self._task.outputs)
         return MODEL.format(
+            item="value_of(item, memory)" if self._has_maps else ITEM,
             summary=_line(self._task.summary) or self._task.name,
             given=_given_words(given),
             init=held,

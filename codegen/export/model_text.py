@@ -9,6 +9,22 @@ def kernels(arch):
     return compile_cuda(SOURCE, OPTIONS, arch)
 
 '''
+ITEM = "memory[item] if isinstance(item, str) else item"
+TENSOR_MAP = '''\
+class TensorMap:
+    """An argument by which a kernel's bulk copies know a buffer."""
+
+    def __init__(self, name, box, swizzle, shape):
+        self.name, self.box, self.swizzle, self.shape = name, box, swizzle, shape
+
+
+def value_of(item, memory):
+    """What a kernel is given for an argument of `launches`."""
+    if isinstance(item, TensorMap):
+        return tensor_map(memory[item.name], item.box, item.swizzle, item.shape)
+    return memory[item] if isinstance(item, str) else item
+
+'''
 MODEL = '''\
 class ModelNew(torch.nn.Module):
     """{summary}
@@ -45,7 +61,7 @@ class ModelNew(torch.nn.Module):
             for name, (dtype, count) in workspaces(**shape).items():
                 memory[name] = torch.empty(count, dtype=dtype, device=device)
             for kernel, grid, block, shared, arguments in launches(**shape):
-                values = [memory[item] if isinstance(item, str) else item for item in arguments]
+                values = [{item} for item in arguments]
                 if kernel is None:
                     values[0].zero_()
                 else:

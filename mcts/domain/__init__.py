@@ -43,9 +43,11 @@ from mcts.domain.host_plan import (
 from mcts.domain.kernel_spec import KernelSpec, parse_kernel_spec
 from mcts.domain.launch_plan import (
     ITEM_BYTES,
+    KernelArgument,
     Launch,
     LaunchPlan,
     ScalarArgument,
+    TensorMapArgument,
     Workspace,
     find_plan_comment,
     kernel_macros,
@@ -123,6 +125,7 @@ __all__ = [
     "InstructionKind",
     "Isolation",
     "IsolationLevel",
+    "KernelArgument",
     "KernelProfile",
     "KernelSpec",
     "KernelTask",
@@ -151,6 +154,7 @@ __all__ = [
     "ShapeTiming",
     "StateSignature",
     "Status",
+    "TensorMapArgument",
     "TimelineFacts",
     "Timing",
     "Tolerance",

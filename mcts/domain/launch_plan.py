@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, ValidationError, field_validator, model_validator
 
 from mcts.domain.base import Noun
 from mcts.domain.expressions import Scalar, names_in
@@ -41,6 +41,35 @@ class ScalarArgument(Noun):
     type: Literal["int32", "uint32", "int64", "float32", "float64"]
 
 
+class TensorMapArgument(Noun):
+    """A kernel argument of 128 bytes that describes a buffer to the Tensor Memory Accelerator.
+
+    `shape`: by default the buffer's own, outermost axis first as there; a workspace has none.
+    `box`: the extents of the tile that one copy brings, in the same order. `swizzle`: how wide a
+    stretch of shared memory is permuted, in bytes: 0, 32, 64 or 128.
+    """
+
+    tensor_map: str
+    shape: tuple[Expression, ...] = Field(default=(), max_length=5)
+    box: tuple[Expression, ...] = Field(min_length=1, max_length=5)
+    swizzle: Expression = 0
+
+
+def _kind_of_argument(value: object) -> str:
+    """Which argument is meant, so that a mistake in it is told as one of that kind alone."""
+    if isinstance(value, TensorMapArgument) or (isinstance(value, dict) and "tensor_map" in value):
+        return "tensor_map"
+    return "scalar" if isinstance(value, dict | ScalarArgument) else "expression"
+
+
+KernelArgument = Annotated[
+    Annotated[Expression, Tag("expression")]
+    | Annotated[ScalarArgument, Tag("scalar")]
+    | Annotated[TensorMapArgument, Tag("tensor_map")],
+    Discriminator(_kind_of_argument),
+]
+
+
 class Workspace(Noun):
     """A scratch device buffer of `size` elements, uninitialised at every call."""
 
@@ -61,7 +90,7 @@ class Launch(Noun):
     grid: tuple[Expression, ...] = Field(default=(), max_length=3)
     block: tuple[Expression, ...] = Field(default=(), max_length=3)
     shared: Expression = 0
-    args: tuple[Expression | ScalarArgument, ...] = ()
+    args: tuple[KernelArgument, ...] = ()
     when: str | None = None
 
     @model_validator(mode="after")
@@ -107,7 +136,7 @@ class LaunchPlan(Noun):
         if clash := scratch & buffers:
             raise InputError(f"workspace {min(clash)!r} has the name of a buffer of the task")
         known = shape | frozenset(self.tunables)
-        memory = buffers | scratch
+        memory = buffers | frozenset(scratch)
         for where in self.where:
             _check("where", where, known)
         for item in self.workspace:
@@ -121,10 +150,28 @@ class LaunchPlan(Noun):
             for argument in step.args:
                 if isinstance(argument, str) and argument in memory:
                     continue
+                if isinstance(argument, TensorMapArgument):
+                    self._check_tensor_map(argument, place, memory, known)
+                    continue
                 if isinstance(argument, str) and argument.isidentifier() and argument not in known:
                     raise _unknown_buffer(argument, place, memory | known)
                 value = argument.value if isinstance(argument, ScalarArgument) else argument
                 _check(place, value, known)
+
+    def _check_tensor_map(
+        self,
+        argument: TensorMapArgument,
+        place: str,
+        memory: frozenset[str],
+        known: frozenset[str],
+    ) -> None:
+        name = argument.tensor_map
+        if name not in memory:
+            raise _unknown_buffer(name, place, memory)
+        if not argument.shape and any(item.name == name for item in self.workspace):
+            raise InputError(f"{place}: the tensor map of workspace {name!r} needs a `shape`")
+        for expression in (*argument.shape, *argument.box, argument.swizzle):
+            _check(place, expression, known)
 
 
 def _check(place: str, expression: Expression | float, known: frozenset[str]) -> None:

@@ -8,6 +8,7 @@ from profilers.compiling.calls import Argument, Step
 
 _FITS = {
     "buffer": {"u64", "s64", "b64"},
+    "tensor_map": {"b8[128]"},
     "int32": {"u32", "s32", "b32"},
     "uint32": {"u32", "s32", "b32"},
     "int64": {"u64", "s64", "b64"},
@@ -44,16 +45,20 @@ def misfits(step: Step, number: int, known: Mapping[str, Sequence[str]]) -> Iter
 
 def _said(argument: Argument) -> str:
     kind, value = argument
+    if kind == "tensor_map":
+        return f"the tensor map of {value.buffer!r}"
     return f"buffer {value!r}" if kind == "buffer" else f"the {kind} {value}"
 
 
 def _advice(argument: Argument, wanted: str) -> str:
     takes = _WORDS.get(wanted, f"a value of {wanted}")
-    if wanted.startswith("b8"):
+    if wanted == "b8[128]":
+        takes = "128 bytes, as a tensor map has: write { tensor_map = BUFFER, box = [...] }"
+    elif wanted.startswith("b8"):
         takes = "a struct, which a plan cannot pass"
     said = f"the kernel takes {takes}"
     declared = _TYPE_OF.get(wanted)
-    if argument[0] == "buffer" or declared is None:
+    if argument[0] in ("buffer", "tensor_map") or declared is None:
         return said
     buffer = "name a buffer, or " if wanted == "u64" else ""
     return f"{said}: {buffer}write {{ value = ..., type = '{declared}' }}"

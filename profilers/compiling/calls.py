@@ -9,7 +9,27 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 Argument = tuple[str, Any]
-"""("buffer", name) or (scalar type, value)."""
+"""("buffer", name), ("tensor_map", TensorMap) or (scalar type, value)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """How the Tensor Memory Accelerator sees a buffer, outermost axis first.
+
+    strides: bytes between neighbours of every axis but the innermost. swizzle: in bytes.
+    """
+
+    buffer: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int = 0
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> TensorMap:
+        extents = {name: tuple(data[name]) for name in ("shape", "strides", "box")}
+        return cls(**{**data, **extents})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +85,12 @@ class Call:
                 grid=tuple(step["grid"]),
                 block=tuple(step["block"]),
                 shared=step["shared"],
-                args=tuple((kind, value) for kind, value in step["args"]),
+                args=tuple(_argument(kind, value) for kind, value in step["args"]),
             )
             for step in data["steps"]
         )
         return cls(steps=steps, workspaces=dict(data["workspaces"]))
+
+
+def _argument(kind: str, value: Any) -> Argument:
+    return (kind, TensorMap.from_json(value) if kind == "tensor_map" else value)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from mcts.domain import (
     ITEM_BYTES,
+    Buffer,
     Candidate,
+    KernelArgument,
     KernelTask,
     Launch,
     LaunchPlan,
     Scalar,
     ScalarArgument,
+    TensorMapArgument,
     Workload,
     evaluate,
     evaluate_float,
@@ -19,6 +23,7 @@ from mcts.domain import (
 )
 from mcts.errors import InputError
 from profilers.compiling.calls import Argument, Call, Step
+from profilers.compiling.tensor_maps import tensor_map
 
 MAX_BLOCK_THREADS = 1024
 MAX_WORKSPACE_BYTES = 2**40
@@ -26,6 +31,13 @@ MAX_WORKSPACE_BYTES = 2**40
 _BLOCK_LIMITS = (1024, 1024, 64)
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 _RANGES = {"int32": (-(2**31), 2**31), "uint32": (0, 2**32), "int64": (-(2**63), 2**63)}
+
+
+class _Array(NamedTuple):
+    """What a buffer or workspace holds on one workload."""
+
+    dtype: str
+    extents: tuple[int, ...]
 
 
 def configuration(plan: LaunchPlan, candidate: Candidate) -> dict[str, Scalar]:
@@ -46,7 +58,7 @@ def lower(
         plan,
         values,
         shape=workload.shape,
-        buffers=frozenset(buffer.name for buffer in task.buffers),
+        buffers=task.buffers,
         place=f"on workload {workload.name!r}",
     )
 
@@ -56,7 +68,7 @@ def lower_plan(
     values: Mapping[str, Scalar],
     *,
     shape: Mapping[str, int],
-    buffers: frozenset[str],
+    buffers: Sequence[Buffer],
     place: str,
 ) -> Call:
     """Evaluate the plan for one set of shape values; `place` begins every message.
@@ -68,13 +80,14 @@ def lower_plan(
         failed = next(where for where in plan.where if not evaluate(where, names))
         raise InputError(f"{place}: these tunables break the plan's own `where` {failed!r}")
     workspaces = {}
+    memory = {one.name: _Array(one.dtype, one.extents(shape)) for one in buffers}
     for item in plan.workspace:
         size = evaluate_int(item.size, names)
         size_bytes = size * ITEM_BYTES[item.dtype]
         if not 0 < size_bytes <= MAX_WORKSPACE_BYTES:
             raise InputError(f"{place}: workspace {item.name!r} has {_shown(size)} elements")
         workspaces[item.name] = size_bytes
-    memory = buffers | frozenset(workspaces)
+        memory[item.name] = _Array(item.dtype, (size,))
     steps = tuple(
         _step(step, names, memory, f"{place}, launch {number}")
         for number, step in enumerate(plan.launch, 1)
@@ -85,7 +98,9 @@ def lower_plan(
     return Call(steps=steps, workspaces=workspaces)
 
 
-def _step(step: Launch, names: Mapping[str, Scalar], memory: frozenset[str], place: str) -> Step:
+def _step(
+    step: Launch, names: Mapping[str, Scalar], memory: Mapping[str, _Array], place: str
+) -> Step:
     if step.kernel is None:
         return Step(memset=step.memset)
     place = f"{place} ({step.kernel})"
@@ -119,11 +134,15 @@ def _extents(
 
 
 def _argument(
-    item: str | int | ScalarArgument,
+    item: KernelArgument,
     names: Mapping[str, Scalar],
-    memory: frozenset[str],
+    memory: Mapping[str, _Array],
     place: str,
 ) -> Argument:
+    if isinstance(item, TensorMapArgument):
+        array = memory[item.tensor_map]
+        found = tensor_map(item, names, dtype=array.dtype, extents=array.extents, place=place)
+        return ("tensor_map", found)
     if isinstance(item, str) and item in memory:
         return ("buffer", item)
     kind = item.type if isinstance(item, ScalarArgument) else "int32"

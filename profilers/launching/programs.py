@@ -7,13 +7,14 @@ memory), the call is refused here in words that help to repair the kernel.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from profilers.children.protocol import RequestRefused
-from profilers.compiling.calls import Argument, Call, Step
+from profilers.compiling.calls import Argument, Call, Step, TensorMap
 from profilers.hardware import driver
+from profilers.hardware.tensor_maps import TENSOR_MAP_BYTES, EncodedTensorMap, encode_tensor_map
 
 _SCALARS: dict[str, Any] = {
     "int32": ctypes.c_int32,
@@ -21,6 +22,11 @@ _SCALARS: dict[str, Any] = {
     "int64": ctypes.c_int64,
     "float32": ctypes.c_float,
     "float64": ctypes.c_double,
+}
+_SIZES = {"buffer": 8, "tensor_map": TENSOR_MAP_BYTES}
+_WORDS: dict[str, Callable[[Any], str]] = {
+    "buffer": lambda name: f"buffer {name!r} (a pointer)",
+    "tensor_map": lambda wanted: f"the tensor map of {wanted.buffer!r}",
 }
 
 
@@ -134,11 +140,39 @@ def _prepare(
     for kind, value in step.args:
         if kind == "buffer":
             values.append(ctypes.c_uint64(regions[value].pointer))
+        elif kind == "tensor_map":
+            values.append(_encoded(context, function, value, regions[value.buffer]))
         else:
             values.append(_SCALARS[kind](value))
     return driver.PreparedLaunch(
         function, grid=step.grid, block=step.block, shared=step.shared, arguments=values
     )
+
+
+def _encoded(
+    context: driver.Context, function: driver.Function, wanted: TensorMap, region: Region
+) -> EncodedTensorMap:
+    if context.device.attribute(driver.MAJOR) < 9:
+        raise RequestRefused(
+            "launch",
+            f"kernel {function.name} takes a tensor map; this GPU, {context.device.name}, has no "
+            "Tensor Memory Accelerator: that takes compute capability 9.0 or newer",
+        )
+    try:
+        return encode_tensor_map(
+            region.pointer,
+            dtype=wanted.dtype,
+            shape=wanted.shape,
+            strides=wanted.strides,
+            box=wanted.box,
+            swizzle=wanted.swizzle,
+        )
+    except driver.CudaError as error:
+        if error.sticky:
+            raise
+        raise RequestRefused(
+            "launch", f"the driver refused the tensor map of {wanted.buffer!r}: {error}"
+        ) from None
 
 
 def _check_parameters(function: driver.Function, args: tuple[Argument, ...]) -> None:
@@ -152,9 +186,9 @@ def _check_parameters(function: driver.Function, args: tuple[Argument, ...]) -> 
             f"kernel {function.name} takes {len(sizes)} parameters, the plan gives {len(args)}",
         )
     for number, (size, (kind, value)) in enumerate(zip(sizes, args, strict=True), 1):
-        given = 8 if kind == "buffer" else ctypes.sizeof(_SCALARS[kind])
+        given = _SIZES.get(kind) or ctypes.sizeof(_SCALARS[kind])
         if size != given:
-            what = f"buffer {value!r} (a pointer)" if kind == "buffer" else f"{kind} {value}"
+            what = _WORDS[kind](value) if kind in _WORDS else f"{kind} {value}"
             raise RequestRefused(
                 "launch",
                 f"parameter {number} of kernel {function.name} has {size} bytes, but the plan "

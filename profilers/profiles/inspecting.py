@@ -138,7 +138,7 @@ class Inspector:
             spec,
             values,
             shape=spec.shape,
-            buffers=frozenset(item.name for item in spec.buffer),
+            buffers=spec.buffer,
             place="the plan",
         )
         return ProfilingRequest(
@@ -196,8 +196,9 @@ def code_beside_source(
 
 def _check_launches(spec: KernelSpec, tunables: Mapping[str, Scalar], compiled: Compiled) -> None:
     """Raise InputError for the first launch that is impossible or passes what does not fit."""
-    buffers = frozenset(item.name for item in spec.buffer)
-    call = lower_plan(spec, tunables, shape=spec.shape, buffers=buffers, place="the launch plan")
+    call = lower_plan(
+        spec, tunables, shape=spec.shape, buffers=spec.buffer, place="the launch plan"
+    )
     for number, step in enumerate(call.steps, start=1):
         for wrong in misfits(step, number, compiled.parameters):
             raise InputError(wrong)

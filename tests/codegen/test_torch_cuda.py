@@ -16,7 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen import torch_cuda
-from codegen.torch_cuda import CudaCompileError, CudaLaunchError, Kernels, compile_cuda, pack
+from codegen.torch_cuda import (
+    CudaCompileError,
+    CudaLaunchError,
+    Kernels,
+    compile_cuda,
+    pack,
+    tensor_map,
+)
 
 ROOT = Path(__file__).parents[2]
 SOURCE = """
@@ -360,3 +367,65 @@ def test_launches_follow_the_stream_and_can_be_captured() -> None:
     graph.replay()
     torch.cuda.synchronize()
     assert y.eq(5).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "box", "swizzle", "words"),
+    [
+        ((64, 64), (64,), 0, "box and shape have one length"),
+        ((64, 64), (64, 64), 100, "swizzle is 0, 32, 64 or 128"),
+        ((), (), 0, "side by side"),
+    ],
+)
+def test_a_tensor_map_that_cannot_be_is_refused_before_the_driver_is_asked(
+    shape: tuple[int, ...], box: tuple[int, ...], swizzle: int, words: str
+) -> None:
+    tensor = types.SimpleNamespace(
+        shape=shape, dtype="torch.float16", dim=lambda: len(shape), stride=lambda axis=0: 1
+    )
+    with pytest.raises(CudaLaunchError, match=words):
+        tensor_map(tensor, box, swizzle)
+
+
+TILES = """
+struct alignas(64) TensorMap { unsigned long long opaque[16]; };
+extern "C" __global__ void tile(const __grid_constant__ TensorMap map, float* out, int x, int y)
+{
+    __shared__ alignas(128) float values[8][16];
+    __shared__ alignas(8) unsigned long long barrier;
+    const unsigned to = __cvta_generic_to_shared(values), bar = __cvta_generic_to_shared(&barrier);
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                     ::"r"(bar), "r"((int)sizeof(values)) : "memory");
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[%0], [%1, {%2, %3}], [%4];"
+                     ::"r"(to), "l"(&map), "r"(x), "r"(y), "r"(bar) : "memory");
+    }
+    __syncthreads();
+    asm volatile("{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], 0;"
+                 " @!done bra again; }" ::"r"(bar) : "memory");
+    out[threadIdx.x] = values[threadIdx.x / 16][threadIdx.x % 16];
+}
+"""
+
+
+@pytest.mark.gpu
+def test_a_tensor_map_brings_a_tile_and_zeros_beyond() -> None:
+    import torch
+
+    if torch.cuda.get_device_capability() < (9, 0):
+        pytest.skip("no Tensor Memory Accelerator")
+    kernels = compile_cuda(TILES)
+    x, out = torch.randn(20, 36, device="cuda"), torch.empty(8, 16, device="cuda")
+    kernels.tile[1, 128](tensor_map(x, (8, 16)), out, 4, 10)
+    assert torch.equal(out, x[10:18, 4:20])
+    kernels.tile[1, 128](tensor_map(x[:, :20], (8, 16)), out, 12, 16)
+    wanted = torch.zeros_like(out)
+    wanted[:4, :8] = x[16:, 12:20]
+    assert torch.equal(out, wanted)
+    kernels.tile[1, 128](tensor_map(x, (8, 16), shape=(36, 20)), out, 0, 0)
+    assert torch.equal(out, x.view(36, 20)[:8, :16])
+    with pytest.raises(CudaLaunchError, match=r"tensor map of float32 \(20, 36\), box \(8, 300\)"):
+        tensor_map(x, (8, 300))

@@ -13,7 +13,7 @@ from pydantic_core import PydanticUndefined
 from experiments.app.checking import check_task
 from experiments.runs.tasks.files import TaskFile, load_task
 from mcts.domain import Buffer, Cost, KernelSpec, LaunchPlan, Tolerance, Tunable, Workload
-from mcts.domain.launch_plan import Launch, ScalarArgument, Workspace
+from mcts.domain.launch_plan import Launch, ScalarArgument, TensorMapArgument, Workspace
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "plan.md").read_text()
 MODELS: list[tuple[str, type[BaseModel], set[str]]] = [
@@ -23,13 +23,14 @@ MODELS: list[tuple[str, type[BaseModel], set[str]]] = [
     ("**A workspace**", Workspace, set()),
     ("**A launch**", Launch, set()),
     ("**An argument**", ScalarArgument, set()),
+    ("**A tensor map**", TensorMapArgument, set()),
     ("## The task", TaskFile, set()),
     ("**A buffer:**", Buffer, set()),
     ("**A workload:**", Workload, set()),
     ("**Cost:**", Cost, set()),
     ("**Tolerance:**", Tolerance, set()),
 ]
-IN_WORDS = {"none", "empty", "the first", "always", "unknown", "as below", ""}
+IN_WORDS = {"none", "empty", "the first", "always", "unknown", "as below", "the buffer's", ""}
 """What stands for a default that is no single value, or for none."""
 
 

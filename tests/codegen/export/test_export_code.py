@@ -112,7 +112,8 @@ def module_of(delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
 
 
 def plain(argument: Any) -> Any:
-    return getattr(argument, "value", argument)
+    """A value of a launch that both sides can be asked for; of a tensor map its box."""
+    return getattr(argument, "box", getattr(argument, "value", argument))
 
 
 @pytest.mark.parametrize("name", list(bundled()))
@@ -134,7 +135,7 @@ def test_model_new_launches_what_the_plan_says(name: str, monkeypatch: pytest.Mo
                     continue
                 assert (*grid, 1, 1)[:3] == step.grid and (*block, 1, 1)[:3] == step.block
                 assert shared == step.shared
-                assert [plain(item) for item in arguments] == [value for _, value in step.args]
+                assert [plain(item) for item in arguments] == [plain(v) for _, v in step.args]
             sizes = module["sizes"](**shape)
             assert sizes == {item.name: item.extents(load.shape) for item in task.buffers}
             inputs = [sizes[item.name] for item in task.inputs]
@@ -185,6 +186,7 @@ RUNTIME = r"""
 #include <cstdio>
 #include <map>
 #include <string>
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 // The runtime's part of a launch, written down instead of done: there is no GPU here.
 static std::map<const void*, std::string>& names()
@@ -208,6 +210,29 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, size_t, cudaStr
     return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
+static CUresult encode(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* start,
+                       const cuuint64_t* shape, const cuuint64_t* strides, const cuuint32_t* box,
+                       const cuuint32_t* steps, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
+                       CUtensorMapL2promotion, CUtensorMapFloatOOBfill)
+{
+    *(int*)map = 77;
+    printf("{\"map\": [%d, %lld, %d], \"shape\": [", type, (long long)start, swizzle);
+    for (unsigned i = 0; i < rank; ++i) printf("%s%lld", i ? ", " : "", (long long)shape[i]);
+    printf("], \"strides\": [");
+    for (unsigned i = 0; i + 1 < rank; ++i) printf("%s%lld", i ? ", " : "", (long long)strides[i]);
+    printf("], \"box\": [");
+    for (unsigned i = 0; i < rank; ++i) printf("%s%u", i ? ", " : "", box[i] / steps[i]);
+    printf("]}\n");
+    return box[0] == 8 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** found, unsigned,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result)
+{
+    *found = (void*)encode;
+    *result = cudaDriverEntryPointSuccess;
+    return cudaSuccess;
+}
 cudaError_t cudaMemsetAsync(void* to, int, size_t bytes, cudaStream_t)
 {
     printf("{\"memset\": %lld, \"bytes\": %zu}\n", (long long)to, bytes);
@@ -409,6 +434,88 @@ def test_a_header_compiles_twice_and_launches_what_the_plan_says(
     assert launch["shared"] == step.shared
     assert launch["args"][:7] == first_arguments(odd, call, step, 7)
     assert launch["args"][10] == 2
+
+
+MAPS_TASK = """
+name = "maps"
+[[buffer]]
+name = "x"
+role = "input"
+dtype = "bfloat16"
+shape = ["heads", "n", 64]
+[[buffer]]
+name = "y"
+role = "output"
+shape = ["n"]
+[[workload]]
+name = "main"
+shape = { heads = 3, n = 96 }
+"""
+MAPS_KERNEL = r"""/* rooftree
+[tunables]
+B = { values = [32, 64], default = 32 }
+[[workspace]]
+name = "w"
+dtype = "float32"
+size = "n * 16"
+[[launch]]
+kernel = "maps"
+grid = ["n"]
+block = [32]
+args = [
+    { tensor_map = "x", box = [1, "B", 64], swizzle = 128 },
+    { tensor_map = "w", shape = ["n", 16], box = ["B", "n // 8"] },
+    "y",
+]
+*/
+struct alignas(64) TensorMap { unsigned long long opaque[16]; };
+extern "C" __global__ void maps(const __grid_constant__ TensorMap x,
+                                const __grid_constant__ TensorMap w, float* y)
+{
+    y[blockIdx.x] = (float)x.opaque[0] + (float)w.opaque[0];
+}
+"""
+
+
+@pytest.fixture
+def maps(tmp_path: Path) -> Delivery:
+    folder = tmp_path / "maps"
+    folder.mkdir()
+    (folder / "task.toml").write_text(MAPS_TASK)
+    (folder / "kernel.cu").write_text(MAPS_KERNEL)
+    (folder / "reference.py").write_text("def reference(**inputs):\n    return {}\n")
+    source = find_task(str(folder))
+    return delivery_of(source, variant(source.task, {"B": 64}))
+
+
+def test_model_new_makes_tensor_maps(maps: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = module_of(maps, monkeypatch)
+    assert "tensor_map" in module
+    ((_, _, _, _, arguments),) = module["launches"](heads=3, n=96)
+    x, w, y = arguments
+    assert (x.name, x.box, x.swizzle, x.shape) == ("x", (1, 64, 64), 128, None)
+    assert (w.name, w.box, w.swizzle, w.shape) == ("w", (64, 12), 0, (96, 16))
+    made: list[Any] = []
+    module["value_of"].__globals__["tensor_map"] = lambda *given: made.append(given) or "map"
+    memory = {"x": 1, "w": 2, "y": 3}
+    assert [module["value_of"](item, memory) for item in (x, y, 7)] == ["map", 3, 7]
+    assert made == [(1, (1, 64, 64), 128, None)]
+
+
+def test_a_header_makes_tensor_maps(maps: Delivery, tmp_path: Path) -> None:
+    nvcc()
+    (*_, first, second, launch, returned), refused = run_header(
+        maps, tmp_path, [{"heads": 3, "n": 96}, {"heads": 3, "n": 64}]
+    )
+    assert first == {
+        "map": [9, 1, 3],
+        "shape": [64, 96, 3],
+        "strides": [128, 96 * 128],
+        "box": [64, 64, 1],
+    }
+    assert second == {"map": [7, 1024, 0], "shape": [16, 96], "strides": [64], "box": [12, 64]}
+    assert launch["args"] == [77, 77, 2] and returned == {"returned": 0}
+    assert refused[-1] == {"returned": 1} and "kernel" not in str(refused)
 
 
 def test_other_dialects_say_that_they_are_no_header(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_steps_are_left_out_before_what_must_stay() -> None:
     )
     whole = built(request, problem_steps=True)
     assert "What follows is left out." in user(whole)
-    tight = built(request, problem_steps=True, prompt_tokens=5800)
+    tight = built(request, problem_steps=True, prompt_tokens=5900)
     assert tight.dropped["steps"] and "| 1 | convolution" not in user(tight)
 
 

@@ -274,3 +274,57 @@ def test_every_type_is_drawn_timed_and_compared(tmp_path: Path, scale_task: Kern
             assert found.status == "wrong_result", f"{dtype}: {found.message}"
         finally:
             evaluator.close()
+
+
+BY_TILES = r"""/* rooftree
+[[launch]]
+kernel = "scale"
+grid = ["ceil_div(n, 4096)"]
+block = [128]
+args = [{ tensor_map = "x", shape = ["n // 32", 32], box = [128, 32], swizzle = 128 }, "y", "n"]
+*/
+struct alignas(64) TensorMap { unsigned long long opaque[16]; };
+extern "C" __global__ void scale(const __grid_constant__ TensorMap x, float* y, int n)
+{
+    __shared__ alignas(1024) float values[128][32];
+    __shared__ alignas(8) unsigned long long barrier;
+    const unsigned to = __cvta_generic_to_shared(values), bar = __cvta_generic_to_shared(&barrier);
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 16384;"
+                     ::"r"(bar) : "memory");
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[%0], [%1, {0, %2}], [%3];"
+                     ::"r"(to), "l"(&x), "r"(blockIdx.x * 128), "r"(bar) : "memory");
+    }
+    __syncthreads();
+    asm volatile("{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], 0;"
+                 " @!done bra again; }" ::"r"(bar) : "memory");
+    for (int row = threadIdx.x / 32; row < 128; row += 4) {
+        const int i = blockIdx.x * 4096 + row * 32 + threadIdx.x % 32;
+        const int piece = threadIdx.x % 32 / 4 ^ row % 8;  // where the swizzle puts 16 bytes
+        if (i < n) y[i] = 2.0f * values[row][piece * 4 + threadIdx.x % 4];
+    }
+}
+"""
+
+
+def test_a_tensor_map_is_made_for_every_call(scale_task: KernelTask, tmp_path: Path) -> None:
+    workloads = (
+        Workload(name="main", shape={"n": 1 << 20}),
+        Workload(name="small", shape={"n": 1120}, weight=0),
+    )
+    task = scale_task.model_copy(update={"workloads": workloads})
+    evaluator = GpuEvaluator(task, cache_dir=tmp_path)
+    try:
+        if float(evaluator.hardware.compute_capability or 0) < 9:
+            pytest.skip("no Tensor Memory Accelerator")
+        found = evaluator.evaluate(Candidate(source=BY_TILES))
+        assert found.measured, found.message
+        assert evaluator.profile(Candidate(source=BY_TILES), found).kernels
+        huge = BY_TILES.replace("box = [128, 32]", "box = [300, 32]")
+        refused = evaluator.evaluate(Candidate(source=huge))
+        assert refused.status == "runtime_error" and "box 300 x 32 must lie in" in refused.message
+    finally:
+        evaluator.close()
