@@ -6,6 +6,8 @@ Times the best recorded variant of each bundled task with our evaluator, and in 
 task in eager PyTorch (`torch_operators.py`), which is one operator where PyTorch has one and an
 unfused sequence otherwise, the same through `torch.compile`, and a device-to-device copy of the
 same bytes. Tasks of little arithmetic are given as a share of that copy's bandwidth. TF32 is off.
+Where there is a stronger public kernel, and it can be had here, the fastest of them stands beside
+(`public_kernels.py`); why one cannot is said on standard error.
 
 PyTorch runs in this process and is timed as the evaluator does: CUDA events around one call, L2
 flushed before each by reading a buffer several times its size, medians. Ratios are those of medians
@@ -23,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.benchmarks.evidence.public_kernels import PUBLIC
 from experiments.benchmarks.evidence.torch_operators import CALLED, operators
 from experiments.runs.tasks.files import TaskSource, find_task
 from experiments.runs.wiring.parts import gpu_evaluator
@@ -41,7 +44,8 @@ MUCH_ARITHMETIC = 50
 SEED = 7
 COLUMNS = (
     "task", "naive, us", "best, us", "naive / best", "in PyTorch", "eager, us", "eager / best",
-    "torch.compile, us", "torch.compile / best", "rate", "share",
+    "torch.compile, us", "torch.compile / best", "public kernel", "its us", "it / best", "rate",
+    "share",
 )  # fmt: skip
 
 
@@ -113,6 +117,7 @@ def _row(torch: Any, source: TaskSource, device: int) -> str:
     call = operators(torch)[task.name](inputs)
     torch_us = _times_us(torch, call)
     compiled_us = _compiled_us(torch, call)
+    public, public_us = fastest_public(torch, task.name, inputs, call())
     moved = evaluate_int(task.cost.bytes, shape)
     source_buffer = torch.rand(moved // 8, device="cuda")
     target = torch.empty_like(source_buffer)
@@ -130,6 +135,8 @@ def _row(torch: Any, source: TaskSource, device: int) -> str:
         CALLED[task.name],
         *rival_cells(torch_us, timing.heaviest.samples_us),
         *rival_cells(compiled_us, timing.heaviest.samples_us),
+        public,
+        *rival_cells(public_us, timing.heaviest.samples_us),
         rate,
         share,
     )
@@ -143,6 +150,34 @@ def _compiled_us(torch: Any, call: Callable[[], Any]) -> list[float]:
     except Exception as error:  # noqa: BLE001 - whatever the compiler fails with
         print(f"torch.compile: {str(error).splitlines()[0]}", file=sys.stderr)
         return []
+
+
+def fastest_public(
+    torch: Any, task: str, inputs: Sequence[Any], expected: Any
+) -> tuple[str, list[float]]:
+    """The fastest public kernel that can be had here, with its times; one that is wrong is none."""
+    found: dict[str, list[float]] = {}
+    for name, rival in PUBLIC.get(task, {}).items():
+        try:
+            call = rival(torch, inputs)
+            if not agrees(call(), expected):
+                raise InputError("its result is not PyTorch's")
+            found[name] = _times_us(torch, call)
+        except (InputError, RuntimeError) as error:
+            print(f"{task}, {name}: {str(error).splitlines()[0]}", file=sys.stderr)
+    if not found:
+        return "n/a" if task in PUBLIC else "none known", []
+    return min(found.items(), key=lambda item: statistics.median(item[1]))
+
+
+def agrees(result: Any, expected: Any) -> bool:
+    """Whether two tensors are equal, but for rounding to eight bits if one holds real numbers."""
+    if result.shape != expected.shape:
+        return False
+    if not (result.is_floating_point() or expected.is_floating_point()):
+        return bool((result == expected).all())
+    difference = (result.double() - expected.double()).abs()
+    return bool(difference.max() <= 2**-7 * expected.double().abs().max())
 
 
 def rival_cells(rival_us: Sequence[float], ours_us: Sequence[float]) -> tuple[str, str]:

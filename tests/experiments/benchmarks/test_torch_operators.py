@@ -9,11 +9,19 @@ import pytest
 
 from experiments.runs.tasks.files import bundled, find_task
 from mcts.domain import KernelTask
+from mcts.errors import InputError
 from profilers.cuda.drawing import draw, widen
 
 torch: Any = pytest.importorskip("torch")
 
-from experiments.benchmarks.evidence.against_torch import as_tensor, rival_cells  # noqa: E402
+from experiments.benchmarks.evidence import against_torch  # noqa: E402
+from experiments.benchmarks.evidence.against_torch import (  # noqa: E402
+    agrees,
+    as_tensor,
+    fastest_public,
+    rival_cells,
+)
+from experiments.benchmarks.evidence.public_kernels import PUBLIC  # noqa: E402
 from experiments.benchmarks.evidence.torch_operators import CALLED, operators  # noqa: E402
 
 
@@ -51,3 +59,37 @@ def test_every_bundled_task_has_one() -> None:
 def test_a_ratio_is_shown_with_its_interval() -> None:
     assert rival_cells([30.0] * 5, [10.0, 10.0, 11.0]) == ("30.0", "3.00 (2.73 to 3.00)")
     assert rival_cells([], [10.0]) == ("n/a", "n/a")
+
+
+def test_results_agree_up_to_rounding_and_whole_numbers_exactly() -> None:
+    x = torch.tensor([100.0, 1.0])
+    assert agrees(x.bfloat16() * 1.004, x) and not agrees(x * 1.01, x)
+    assert not agrees(x, x[:1])
+    whole = torch.tensor([1000, 2], dtype=torch.int32)
+    assert agrees(whole, whole.clone()) and not agrees(whole, whole + 1)
+    assert agrees(whole, whole.float())
+
+
+def test_the_fastest_public_kernel_that_is_right_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lacking(*_: object) -> Any:
+        raise InputError("no nvcc here")
+
+    def giving(factor: float) -> Any:
+        return lambda _, inputs: lambda: factor * inputs[0]
+
+    rivals = {"A": lacking, "B": giving(3.0), "C": giving(2.0), "D": giving(2.0)}
+    monkeypatch.setattr(against_torch, "PUBLIC", {"twice": rivals, "thrice": {"A": lacking}})
+    times = iter(([5.0], [4.0]))
+    monkeypatch.setattr(against_torch, "_times_us", lambda *_: next(times))
+    x = torch.ones(3)
+    assert fastest_public(torch, "twice", [x], 2 * x) == ("D", [4.0])
+    said = capsys.readouterr().err
+    assert "twice, A: no nvcc here" in said and "twice, B: its result is not PyTorch's" in said
+    assert fastest_public(torch, "thrice", [x], x) == ("n/a", [])
+    assert fastest_public(torch, "other", [x], x) == ("none known", [])
+
+
+def test_public_kernels_are_those_of_bundled_tasks() -> None:
+    assert set(PUBLIC) <= set(bundled())
