@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mcts.errors import InputError
 
-DEFAULT_ARCH = "sm_90"
+DEFAULT_ARCH = "sm_90a"
 _ARCH = re.compile(r"sm_\d{2,3}[af]?")
 
 

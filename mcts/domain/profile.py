@@ -68,6 +68,7 @@ class SassLoop(Noun):
     global_loads: int = 0
     shared_loads: int = 0
     barriers: int = 0
+    wide_fences: int = 0
 
 
 class SassFacts(Noun):
@@ -80,6 +81,7 @@ class SassFacts(Noun):
     `opcodes` names each opcode that occurs, with its modifiers ("LDG.E.128"); empty if they were
     not kept. `wgmma_ops` counts the asynchronous ones among `tensor_ops` (HGMMA and its like), and
     `serial_wgmma_ops` those of them that are waited for entirely before the next one is issued.
+    `wide_fences` are memory fences of a scope wider than a block's.
     """
 
     instructions: int = Field(ge=0)
@@ -97,6 +99,7 @@ class SassFacts(Noun):
     tensor_ops: int = 0
     wgmma_ops: int = 0
     serial_wgmma_ops: int = 0
+    wide_fences: int = 0
     fma_ops: int = 0
     fadd_ops: int = 0
     fmul_ops: int = 0

@@ -20,7 +20,7 @@ _PLACED = frozenset(
     {
         "local_loads", "local_stores", "double_ops", "special_ops", "conversion_ops", "atomic_ops",
         "barriers", "async_copies", "bulk_copies", "tensor_ops", "branches", "shuffles",
-        "fadd_ops", "fmul_ops", "integer_ops", *ACCESS_FIELDS,
+        "fadd_ops", "fmul_ops", "integer_ops", "wide_fences", *ACCESS_FIELDS,
     }
 )  # fmt: skip
 """Counts whose source lines are kept; those of accesses are kept by width."""

@@ -161,4 +161,5 @@ def _sass_loop(
         global_loads=loop.total["global_loads"],
         shared_loads=loop.total["shared_loads"],
         barriers=loop.total["barriers"],
+        wide_fences=loop.total["wide_fences"],
     )

@@ -98,6 +98,8 @@ def operation(mnemonic: str) -> Operation:
     if opcode in _ACCESSES:
         return Operation(opcode, "memory", _ACCESSES[opcode], _width(opcode, modifiers))
     kind = kind_of(opcode)
+    if opcode == "MEMBAR" and "CTA" not in modifiers:
+        return Operation(opcode, kind, "wide_fences")
     return Operation(opcode, kind, _FIELDS.get(opcode) or _FIELD_OF_KIND.get(kind, ""))
 
 

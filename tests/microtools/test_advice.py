@@ -71,6 +71,16 @@ def say(name: str, context: KernelContext) -> Finding:
             "8 of 8 wgmma instructions (lines 31, 40)",
         ),
         (
+            "fences_in_pipeline",
+            {},
+            {
+                "bulk_copies": 2,
+                "loops": (loop(depth=1, line=30, wide_fences=1),),
+                "lines": {"wide_fences": [17]},
+            },
+            "1 fence of the whole device's scope (MEMBAR.ALL.GPU) (line 17)",
+        ),
+        (
             "divergence",
             {m.THREADS_PER_INSTRUCTION: 8},
             {"branches": 1, "lines": {"branches": [21]}},

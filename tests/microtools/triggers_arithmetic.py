@@ -23,6 +23,12 @@ def _wgmma(serial: int, of: int = 24) -> dict[str, int]:
     return {"tensor_ops": of, "wgmma_ops": of, "serial_wgmma_ops": serial, "bulk_copies": 2}
 
 
+def _fenced(fences: int, mix: dict[str, int]) -> dict[str, object]:
+    """A loop with fences, and one that issues the products if that does not."""
+    other = () if "tensor" in mix else (loop(line=9, mix={"tensor": 4}),)
+    return {"loops": (loop(line=5, mix=mix, wide_fences=fences), *other), "wide_fences": fences}
+
+
 def _mix(integer: int, **more: int) -> dict[str, object]:
     return {"mix": {"integer": integer, **more}, "integer_ops": integer, "fma_ops": 10}
 
@@ -118,6 +124,26 @@ TRIGGERS: dict[str, Trigger] = {
             make_context(
                 {m.TENSOR_PIPE: 40}, sass={"tensor_ops": 24}, work=HALF
             ),  # of another kind
+        ],
+    ),
+    "fences_in_pipeline": Trigger(
+        firing=lambda part: make_context(
+            {m.TENSOR_PIPE: between(70, 30, part)},
+            sass={**_wgmma(0), **_fenced(2, mix={"tensor": 4})},
+            work=HALF,
+        ),
+        silent=[
+            make_context({m.TENSOR_PIPE: 40}, sass=_wgmma(0), work=HALF),
+            make_context(
+                {m.TENSOR_PIPE: 84}, sass={**_wgmma(0), **_fenced(2, mix={"tensor": 4})}, work=HALF
+            ),
+            make_context(
+                {m.DRAM: 88}, sass={**_wgmma(0), **_fenced(2, mix={"tensor": 4})}, work=HALF
+            ),
+            make_context(
+                {m.TENSOR_PIPE: 40}, sass={**_wgmma(0), **_fenced(2, mix={"integer": 4})}, work=HALF
+            ),  # the loop that waits for other blocks, not the one that multiplies
+            make_context(sass={**_fenced(1, mix={"integer": 4})}),  # no pipeline of bulk copies
         ],
     ),
     "stray_doubles": Trigger(

@@ -125,3 +125,10 @@ def test_code_without_wgmma_has_neither_count(compiled: dict[str, SassFacts]) ->
         assert (
             not {"wgmma_ops", "serial_wgmma_ops"} & found.model_dump(exclude_defaults=True).keys()
         )
+
+
+def test_fences_wider_than_a_block_are_counted_where_they_stand() -> None:
+    step = ("MEMBAR.ALL.CTA", "MEMBAR.ALL.GPU", "SYNCS.ARRIVE.TRANS64.RED.A1T0 RZ, [R3+URZ], RZ")
+    facts = parse_sass(listing("MEMBAR.SC.SYS", ".L_x_0:", STEP, *step, *AGAIN))["k"]
+    assert facts.wide_fences == 2
+    assert [loop.wide_fences for loop in facts.loops] == [1]
