@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from codegen.playbook import catalogue, playbook
+from codegen.playbook import catalogue, playbook_for
 from codegen.scripted.proposer import ScriptedProposer
 from experiments.runs.tasks.files import bundled, find_task
-from mcts.domain import parse_launch_plan
+from mcts.domain import CUDA, parse_launch_plan
 from mcts.journal.record import Result
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.testing.toy import MemoryJournal
@@ -91,7 +91,7 @@ def test_a_bundled_recording_is_of_this_task_and_says_where_it_was_made(task: st
 
 
 def test_every_method_that_is_spoken_of_stands_in_the_playbook() -> None:
-    known = set(playbook())
+    known = set(playbook_for(CUDA, "9.0"))
     for name in bundled():
         source = find_task(name).task.baseline.source
         for tunable, choice in parse_launch_plan(source).tunables.items():

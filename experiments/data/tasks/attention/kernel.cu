@@ -1,26 +1,45 @@
 /* rooftree
 where = [
-    "MMA == 0 and STAGES <= 1 and FRAGS == 1 and LAYOUT + HOLD == 0 or MMA == 1 and STAGES >= 1",
+    "MMA > 0 or STAGES <= 1 and FRAGS == 1 and LAYOUT + HOLD == 0",
+    "MMA != 1 or STAGES in [1, 2]",
+    "MMA != 2 or 2 <= STAGES and FRAGS == 1 and LAYOUT + HOLD == 0 and BKV >= 64",
+    "WARPS in [8, 12] if MMA == 2 else WARPS <= 8",
+    "MMA == 2 or TURNS == 0 and STAGES <= 2",
     "STAGES > 0 or BKV == 32",
     "FRAGS * BKV <= 128",
 ]
 
 [tunables]
-MMA    = { values = [0, 1], default = 0, methods = ["compute.tensor_cores"], help = "0: a thread per query, in fp32; 1: tensor cores, 16 * FRAGS queries per warp" }
-WARPS  = { values = [2, 4, 8], default = 4, methods = ["latency.block_size", "memory.shared_tiling"], help = "warps per block; they share the keys and values" }
-FRAGS  = { values = [1, 2], default = 1, methods = ["compute.register_tiling", "memory.register_reuse"], help = "sets of 16 queries per warp" }
+MMA    = { values = [0, 1, 2], default = 0, methods = ["compute.tensor_cores", "compute.wgmma", "memory.tma_loads", "latency.warp_specialization"], help = "0: a thread per query, in fp32; 1: tensor cores by mma.sync, 16 * FRAGS queries per warp; 2: by wgmma, 16 queries per warp, and a warpgroup that has tiles copied by TMA" }
+WARPS  = { values = [2, 4, 8, 12], default = 4, methods = ["latency.block_size", "memory.shared_tiling"], help = "warps that compute per block; they share the keys and values" }
+FRAGS  = { values = [1, 2], default = 1, methods = ["compute.register_tiling", "memory.register_reuse"], help = "with mma.sync: sets of 16 queries per warp" }
 BKV    = { values = [32, 64, 128], default = 32, methods = ["memory.shared_tiling", "latency.fewer_barriers"], help = "keys and values that are staged at a time" }
-STAGES = { values = [0, 1, 2], default = 0, methods = ["memory.shared_tiling", "latency.double_buffering", "memory.async_copy"], help = "tiles of keys and values in shared memory, filled by cp.async; 0: none, they are read from device memory" }
-LAYOUT = { values = [0, 1, 2], default = 0, methods = ["memory.shared_padding"], help = "of the tiles; 0: plain, 1: rows padded by 16 bytes, 2: XOR swizzle" }
-HOLD   = { values = [0, 1], default = 0, methods = ["memory.register_reuse"], help = "1: the queries stay in registers; 0: they are read from shared memory for each tile of keys" }
+STAGES = { values = [0, 1, 2, 3], default = 0, methods = ["memory.shared_tiling", "latency.double_buffering", "memory.async_copy", "latency.mbarrier_pipeline"], help = "tiles of keys and values in shared memory, filled by cp.async, with wgmma by TMA; 0: none, they are read from device memory" }
+LAYOUT = { values = [0, 1, 2], default = 0, methods = ["memory.shared_padding"], help = "of the tiles for mma.sync; 0: plain, 1: rows padded by 16 bytes, 2: XOR swizzle" }
+HOLD   = { values = [0, 1], default = 0, methods = ["memory.register_reuse"], help = "with mma.sync; 1: the queries stay in registers; 0: they are read from shared memory for each tile of keys" }
 FAST   = { values = [0, 1], default = 0, methods = ["compute.fast_math"], help = "1: the hardware's approximate exponential" }
+TURNS  = { values = [0, 1], default = 0, methods = ["latency.warp_specialization"], help = "with wgmma; 1: warpgroups begin their products in turn, so that one's exponentials go under the others' products" }
 
 [[launch]]
 kernel = "attention"
+when   = "MMA < 2"
 grid   = ["ceil_div(seq, WARPS * (16 * FRAGS if MMA == 1 else 32))", "heads"]
 block  = ["32 * WARPS"]
 shared = "2 * (64 + (8 if LAYOUT == 1 else 0)) * (2 * STAGES * BKV + MMA * 16 * FRAGS * WARPS)"
 args   = ["q", "k", "v", "o", "seq"]
+
+[[launch]]
+kernel = "attention"
+when   = "MMA == 2"
+grid   = ["ceil_div(seq, 16 * WARPS)", "heads"]
+block  = ["32 * WARPS + 128"]
+shared = "128 * (16 * WARPS + 2 * STAGES * BKV) + 1024"
+args   = [
+    { tensor_map = "q", box = [1, "16 * WARPS", 64], swizzle = 128 },
+    { tensor_map = "k", box = [1, "BKV", 64], swizzle = 128 },
+    { tensor_map = "v", box = [1, "BKV", 64], swizzle = 128 },
+    "o", "seq",
+]
 */
 
 #define D 64  // width of a head
@@ -56,7 +75,7 @@ __device__ __forceinline__ unsigned pack_bf16(float low, float high)
     return r;
 }
 
-#if STAGES
+#if STAGES && MMA < 2
 // Where a tile holds 8 values from column `c` of `line` on. ldmatrix reads eight lines at one column:
 // they meet all banks only if the swizzle or the padding spreads them.
 __device__ __forceinline__ int slot(int line, int c)
@@ -94,7 +113,7 @@ template <int LINES> __device__ __forceinline__ void fill(bf16* tile, const bf16
 }
 #endif
 
-#if MMA
+#if MMA == 1
 __device__ __forceinline__ void load_matrices(unsigned (&r)[4], unsigned address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -313,6 +332,303 @@ attention(const bf16* __restrict__ q, const bf16* __restrict__ k, const bf16* __
     }
 #endif
     mine.finish(o + head + (size_t)first * D, seq - first);
+}
+#elif MMA == 2
+// Each computing warpgroup has 64 queries. While its products run it weighs the scores of the tile
+// before: S = Q K' of one tile and O += P V of the last are under way together.
+#define GROUPS (WARPS / 4)
+#define BQ (64 * GROUPS)
+#define HALVES (D / 64)  // of a row: boxes are 64 values wide, as the swizzle is
+#define Q_BYTES (BQ * D * 2)
+#define TILE_BYTES (BKV * D * 2)
+
+struct alignas(64) TensorMap {
+    unsigned long long opaque[16];
+};
+
+__device__ __forceinline__ unsigned shared_address(const void* p)
+{
+    return (unsigned)__cvta_generic_to_shared(p);
+}
+
+__device__ __forceinline__ void init_barrier(unsigned barrier, int count)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+
+__device__ __forceinline__ void expect_bytes(unsigned barrier, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+__device__ __forceinline__ void arrive(unsigned barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+__device__ __forceinline__ void wait_barrier(unsigned barrier, int parity)
+{
+    asm volatile("{\n.reg .pred done;\nagain:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra again;\n}" ::"r"(barrier), "r"(parity) : "memory");
+}
+
+// LINES rows of a head from `line` on, in boxes below each other.
+template <int LINES>
+__device__ __forceinline__ void copy_rows(unsigned to, const TensorMap* map, int line, int head, unsigned barrier)
+{
+    expect_bytes(barrier, LINES * D * 2);
+#pragma unroll
+    for (int h = 0; h < HALVES; ++h)
+        asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
+                     ::"r"(to + h * LINES * 128), "l"(map), "r"(64 * h), "r"(line), "r"(head), "r"(barrier) : "memory");
+}
+
+// A tile in shared memory, with the 128-byte swizzle; `leading` and `stride` in bytes.
+__device__ __forceinline__ unsigned long long describe(unsigned address, int leading, int stride)
+{
+    return (unsigned long long)((address & 0x3ffff) >> 4) | (unsigned long long)(leading >> 4) << 16
+         | (unsigned long long)(stride >> 4) << 32 | 1ull << 62;
+}
+
+__device__ __forceinline__ void begin_products()
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void commit_products()
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until all but LEFT groups are done; `d` is not touched before.
+template <int LEFT, int N> __device__ __forceinline__ void wait_products(float (&d)[N])
+{
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+        asm volatile("" : "+f"(d[i])::"memory");
+}
+
+#define EIGHT(d, i) \
+    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define THIRTY_TWO(d, i) EIGHT(d, i), EIGHT(d, i + 8), EIGHT(d, i + 16), EIGHT(d, i + 24)
+#define SUMS_TO_31 \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, " \
+    "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define SUMS_TO_63 SUMS_TO_31 ", " \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, " \
+    "%53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+
+// D[64 x N] (+)= A[64 x 16] B[16 x N], both in shared memory and along k.
+__device__ __forceinline__ void multiply(float (&d)[32], unsigned long long a, unsigned long long b, int add)
+{
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" SUMS_TO_31 "}, %32, %33, add, 1, 1, 0, 0;\n}"
+                 : THIRTY_TWO(d, 0) : "l"(a), "l"(b), "r"(add));
+}
+
+__device__ __forceinline__ void multiply(float (&d)[64], unsigned long long a, unsigned long long b, int add)
+{
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" SUMS_TO_63 "}, %64, %65, add, 1, 1, 0, 0;\n}"
+                 : THIRTY_TWO(d, 0), THIRTY_TWO(d, 32) : "l"(a), "l"(b), "r"(add));
+}
+
+// D[64 x N] += A[64 x 16] B[16 x N], A in registers, B along its rows.
+__device__ __forceinline__ void multiply_held(float (&d)[32], const unsigned* a, unsigned long long b)
+{
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" SUMS_TO_31 "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
+                 : THIRTY_TWO(d, 0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+__device__ __forceinline__ void multiply_held(float (&d)[64], const unsigned* a, unsigned long long b)
+{
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" SUMS_TO_63 "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
+                 : THIRTY_TWO(d, 0), THIRTY_TWO(d, 32) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+// Enqueues S = Q K'.
+__device__ __forceinline__ void score(float (&s)[BKV / 2], unsigned queries, unsigned keys)
+{
+#pragma unroll
+    for (int r = 0; r < D / 16; ++r)
+        multiply(s, describe(queries + r / 4 * BQ * 128 + r % 4 * 32, 16, 1024),
+                 describe(keys + r / 4 * BKV * 128 + r % 4 * 32, 16, 1024), r > 0);
+    commit_products();
+}
+
+// Enqueues O += P V.
+__device__ __forceinline__ void gather(float (&sum)[D / 2], const unsigned (&p)[BKV / 4], unsigned values)
+{
+#pragma unroll
+    for (int r = 0; r < BKV / 16; ++r)
+        multiply_held(sum, p + 4 * r, describe(values + r * 2048, BKV * 128, 1024));
+    commit_products();
+}
+
+// Scores to weights against the highest score so far; `shrink` is what earlier sums shrink by. A thread
+// holds rows lane / 4 and lane / 4 + 8, and of each 8 columns the pair lane % 4.
+struct Softmax {
+    float top[2], total[2], shrink[2];
+
+    __device__ __forceinline__ void weigh(float (&s)[BKV / 2], int there)
+    {
+        const int lane = threadIdx.x % 32;
+        if (there < BKV)
+#pragma unroll
+            for (int i = 0; i < BKV / 2; ++i)
+                if (i / 4 * 8 + lane % 4 * 2 + i % 2 >= there)
+                    s[i] = LOWEST;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            float highest = top[h];
+#pragma unroll
+            for (int j = 2 * h; j < BKV / 2; j += 4)
+                highest = fmaxf(highest, fmaxf(s[j], s[j + 1]));
+            highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 1));
+            highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 2));
+            shrink[h] = exp_scaled(top[h] - highest);
+            top[h] = highest;
+            total[h] *= shrink[h];
+            const float offset = highest * (SCALE * 1.44269504f);
+#pragma unroll
+            for (int j = 2 * h; j < BKV / 2; j += 4)
+#pragma unroll
+                for (int e = j; e < j + 2; ++e) {
+                    // One multiply-add and the hardware's exponential, where that is good enough.
+                    s[e] = FAST ? exp2_fast(fmaf(s[e], SCALE * 1.44269504f, -offset)) : exp_scaled(s[e] - highest);
+                    total[h] += s[e];
+                }
+        }
+    }
+};
+
+// A thread's scores as the left operand of the second product: both lie alike.
+__device__ __forceinline__ void pack(const float (&s)[BKV / 2], unsigned (&p)[BKV / 4])
+{
+#pragma unroll
+    for (int i = 0; i < BKV / 4; ++i)
+        p[i] = pack_bf16(s[2 * i], s[2 * i + 1]);
+}
+
+__device__ __forceinline__ void await_turn(int group)
+{
+    if (TURNS)
+        asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory");
+}
+
+__device__ __forceinline__ void pass_turn(int group)
+{
+    if (TURNS)
+        asm volatile("bar.arrive %0, 256;" ::"r"(1 + (group + 1) % GROUPS) : "memory");
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS + 128, 1)
+attention(const __grid_constant__ TensorMap q, const __grid_constant__ TensorMap k, const __grid_constant__ TensorMap v,
+          bf16* __restrict__ o, int seq)
+{
+    extern __shared__ unsigned char raw[];
+    __shared__ alignas(8) unsigned long long barriers[1 + 4 * STAGES];
+    const unsigned queries = (shared_address(raw) + 1023) / 1024 * 1024;
+    const unsigned keys = queries + Q_BYTES, values = keys + STAGES * TILE_BYTES;
+    const unsigned full_q = shared_address(barriers), full_k = full_q + 8, full_v = full_k + 8 * STAGES;
+    const unsigned empty_k = full_v + 8 * STAGES, empty_v = empty_k + 8 * STAGES;
+    const int group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0), thread = threadIdx.x % 128;
+    const int head = blockIdx.y, first = blockIdx.x * BQ;
+    const int tiles = (seq + BKV - 1) / BKV;
+    if (threadIdx.x == 0) {
+        init_barrier(full_q, 1);
+        for (int s = 0; s < STAGES; ++s) {
+            init_barrier(full_k + 8 * s, 1);
+            init_barrier(full_v + 8 * s, 1);
+            init_barrier(empty_k + 8 * s, GROUPS);
+            init_barrier(empty_v + 8 * s, GROUPS);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    if (group == GROUPS) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(GROUPS == 3 ? 32 : 40));
+        if (thread == 0) {
+            copy_rows<BQ>(queries, &q, first, head, full_q);
+            for (int t = 0; t < tiles; ++t) {
+                const int s = t % STAGES, round = t / STAGES;
+                if (round > 0)
+                    wait_barrier(empty_k + 8 * s, (round - 1) % 2);
+                copy_rows<BKV>(keys + s * TILE_BYTES, &k, t * BKV, head, full_k + 8 * s);
+                if (round > 0)
+                    wait_barrier(empty_v + 8 * s, (round - 1) % 2);
+                copy_rows<BKV>(values + s * TILE_BYTES, &v, t * BKV, head, full_v + 8 * s);
+            }
+        }
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(GROUPS == 3 ? 160 : 232));
+        const unsigned mine = queries + group * 64 * 128;
+        Softmax softmax = {{LOWEST, LOWEST}, {0.0f, 0.0f}};
+        float s[BKV / 2], sum[D / 2];
+        unsigned p[BKV / 4];
+#pragma unroll
+        for (int i = 0; i < D / 2; ++i)
+            sum[i] = 0.0f;
+        if (group == GROUPS - 1)
+            pass_turn(group);
+        wait_barrier(full_q, 0);
+        wait_barrier(full_k, 0);
+        await_turn(group);
+        begin_products();
+        score(s, mine, keys);
+        pass_turn(group);
+        wait_products<0>(s);
+        if (thread == 0)
+            arrive(empty_k);
+        softmax.weigh(s, seq);
+        pack(s, p);
+#pragma unroll 1
+        for (int t = 1; t < tiles; ++t) {
+            const int now = t % STAGES, before = (t - 1) % STAGES;
+            wait_barrier(full_k + 8 * now, t / STAGES % 2);
+            wait_barrier(full_v + 8 * before, (t - 1) / STAGES % 2);
+            await_turn(group);
+            begin_products();
+            score(s, mine, keys + now * TILE_BYTES);
+            gather(sum, p, values + before * TILE_BYTES);
+            pass_turn(group);
+            wait_products<1>(s);
+            if (thread == 0)
+                arrive(empty_k + 8 * now);
+            softmax.weigh(s, seq - t * BKV);
+            wait_products<0>(sum);
+            if (thread == 0)
+                arrive(empty_v + 8 * before);
+#pragma unroll
+            for (int i = 0; i < D / 2; ++i)
+                sum[i] *= softmax.shrink[i / 2 % 2];
+            pack(s, p);
+        }
+        const int last = (tiles - 1) % STAGES;
+        wait_barrier(full_v + 8 * last, (tiles - 1) / STAGES % 2);
+        await_turn(group);
+        begin_products();
+        gather(sum, p, values + last * TILE_BYTES);
+        pass_turn(group);
+        wait_products<0>(sum);
+
+        const int lane = thread % 32;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            float all = softmax.total[h];
+            all += __shfl_xor_sync(0xffffffffu, all, 1);
+            all += __shfl_xor_sync(0xffffffffu, all, 2);
+            const float scale = 1.0f / all;
+            const int row = first + 64 * group + thread / 32 * 16 + lane / 4 + 8 * h;
+            bf16* const to = o + ((size_t)head * seq + row) * D + lane % 4 * 2;
+            if (row < seq)
+#pragma unroll
+                for (int j = 0; j < D / 8; ++j)
+                    *reinterpret_cast<unsigned*>(to + 8 * j) = pack_bf16(sum[4 * j + 2 * h] * scale, sum[4 * j + 2 * h + 1] * scale);
+        }
+    }
 }
 #else
 // Eight values from p on, as fp32.
