@@ -36,7 +36,7 @@ _HEAD = """\
 // {found}.
 // Found by Rooftree (node {node} of a search with seed {seed}); written by `rooftree export`.
 //
-//     nvcc -std=c++17 -arch={arch} program.cu        // program.cu includes this file
+//     nvcc -std=c++17 {target} program.cu        // program.cu includes this file
 //
 // rooftree::{namespace}::launch() queues the call on a stream and returns what the runtime says;
 // cudaErrorInvalidValue where the kernel has no launch for the shape. Neither waits nor allocates.
@@ -101,7 +101,7 @@ class _Header:
             found=_comment(kernel.origin.found),
             node=kernel.origin.node,
             seed=kernel.origin.seed,
-            arch=kernel.origin.architecture,
+            target=kernel.origin.nvcc_target,
             namespace=namespace,
             includes="".join(f"#include {item}\n" for item in includes),
             helpers=HELPERS + TENSOR_MAP_HELPER * self._has_maps(),

@@ -22,6 +22,16 @@ class Origin:
     seed: int
     architecture: str = "native"
 
+    @property
+    def nvcc_target(self) -> str:
+        """The compiler's options for that GPU. With a bare ``-arch=sm_90a`` nvcc 13.0 also compiles
+        for sm_90, which lacks what the letter stands for.
+        """
+        name = self.architecture
+        if not name.endswith("a"):
+            return f"-arch={name}"
+        return f"-gencode arch={name.replace('sm_', 'compute_')},code={name}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel:

@@ -36,7 +36,8 @@ def built_program(
             f"{path} is a program (it has a main): building it needs nvcc, which was not found; "
             "install a CUDA toolkit, or give the built executable"
         )
-    options = ["-O3", "-lineinfo", f"-arch={arch}", *kernel_macros(values)]
+    target = f"-gencode=arch={arch.replace('sm_', 'compute_')},code={arch}"
+    options = ["-O3", "-lineinfo", target, *kernel_macros(values)]
     with tempfile.TemporaryDirectory(prefix="rooftree-build-") as name:
         folder = Path(name)
         executable = folder / path.stem

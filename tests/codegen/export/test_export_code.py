@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from codegen.export.cpp_text import HELPERS, CppText
 from codegen.export.header import header, namespace_of
 from codegen.export.header_source import header_source
 from codegen.export.header_steps import CPP_TYPES
+from codegen.export.kernel import Origin
 from codegen.export.model_new import model_new
 from codegen.export.naming import identifiers
 from codegen.export.python_text import HELPERS as PYTHON_HELPERS
@@ -516,6 +519,26 @@ def test_a_header_makes_tensor_maps(maps: Delivery, tmp_path: Path) -> None:
     assert second == {"map": [7, 1024, 0], "shape": [16, 96], "strides": [64], "box": [12, 64]}
     assert launch["args"] == [77, 77, 2] and returned == {"returned": 0}
     assert refused[-1] == {"returned": 1} and "kernel" not in str(refused)
+
+
+def test_a_header_compiles_as_it_says_it_does(tmp_path: Path) -> None:
+    source = find_task("gemm_bf16")
+    best = {"MMA": 2, "BM": 128, "BN": 256, "BK": 64, "STAGES": 4, "CLUSTER": 2, "BLOCKS": 132}
+    kernel = delivery_of(source, variant(source.task, best)).kernel
+    origin = replace(kernel.origin, architecture="sm_90a")
+    text = header(replace(kernel, origin=origin))
+    (tmp_path / "kernel.cuh").write_text(text)
+    (tmp_path / "program.cu").write_text('#include "kernel.cuh"\nint main() { return 0; }\n')
+    (words,) = re.findall(r"^//     nvcc (.*?) program.cu ", text, re.MULTILINE)
+    assert words == "-std=c++17 -gencode arch=compute_90a,code=sm_90a"
+    command = [nvcc(), *words.split(), "-c", "program.cu", "-o", "program.o"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("name", "words"), [("native", "-arch=native"), ("sm_80", "-arch=sm_80")])
+def test_other_architectures_are_named_plainly(name: str, words: str) -> None:
+    assert Origin(found="", node=0, seed=0, architecture=name).nvcc_target == words
 
 
 def test_other_dialects_say_that_they_are_no_header(tmp_path: Path) -> None:

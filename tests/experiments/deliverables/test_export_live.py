@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from codegen.export.kernel import Origin
 from profilers.compiling.toolchain import find_tool
 from tests.support.commands import completed
 
@@ -93,9 +94,12 @@ def through_header(exported: Path, folder: Path, module: Any, inputs: list[Any],
         "return error ? error : (int)cudaDeviceSynchronize();\n}\n"
     )
     major, minor = torch.cuda.get_device_capability()
+    origin = Origin(
+        found="", node=0, seed=0, architecture=f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+    )
     command = [
-        str(find_tool("nvcc")), "-std=c++17", f"-arch=sm_{major}{minor}{'a' if major >= 9 else ''}",
-        "-shared", "-Xcompiler", "-fPIC", "program.cu", "-o", "program.so",
+        str(find_tool("nvcc")), "-std=c++17", *origin.nvcc_target.split(), "-shared",
+        "-Xcompiler", "-fPIC", "program.cu", "-o", "program.so",
     ]  # fmt: skip
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
