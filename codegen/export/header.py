@@ -10,7 +10,7 @@ from codegen.export.header_source import header_source
 from codegen.export.header_steps import CPP_TYPES, Steps
 from codegen.export.kernel import Kernel
 from codegen.export.naming import identifiers
-from mcts.domain import ITEM_BYTES, TensorMapArgument, Workspace
+from mcts.domain import ITEM_BYTES, Workspace
 
 _TYPE_HEADERS = {"float16": "<cuda_fp16.h>", "bfloat16": "<cuda_bf16.h>"}
 _ALIGNMENT = 256
@@ -104,7 +104,7 @@ class _Header:
             target=kernel.origin.nvcc_target,
             namespace=namespace,
             includes="".join(f"#include {item}\n" for item in includes),
-            helpers=HELPERS + TENSOR_MAP_HELPER * self._has_maps(),
+            helpers=HELPERS + TENSOR_MAP_HELPER * self._plan.has_tensor_maps,
             before=pieces.before,
             source=pieces.kernels,
             after=pieces.after,
@@ -112,11 +112,6 @@ class _Header:
         parts = [self._workspace_bytes(), self._launch()]
         end = f"\n}}  // namespace {namespace}\n}}  // namespace rooftree\n"
         return head + "\n".join(part for part in parts if part) + end
-
-    def _has_maps(self) -> bool:
-        return any(
-            isinstance(item, TensorMapArgument) for step in self._plan.launch for item in step.args
-        )
 
     def _dtypes(self) -> set[str]:
         return {buffer.dtype for buffer in self._task.buffers}

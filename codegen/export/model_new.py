@@ -48,7 +48,7 @@ class _Module:
             f"OPTIONS = {kernel_macros(self._kernel.tunables)!r}",
             f"SOURCE = {_literal(self._kernel.text)}\n",
             HELPERS,
-            TENSOR_MAP if self._has_maps else "",
+            TENSOR_MAP if self._plan.has_tensor_maps else "",
             f"INPUTS = {_table(self._task.inputs)}",
             f"OUTPUTS = {_table(self._task.outputs)}\n",
             self._shape_of(),
@@ -154,14 +154,8 @@ class _Module:
         swizzle = self._text.number(item.swizzle)
         return f"TensorMap({item.tensor_map!r}, {box}, {swizzle}, {shape if item.shape else None})"
 
-    @property
-    def _has_maps(self) -> bool:
-        return any(
-            isinstance(item, TensorMapArgument) for step in self._plan.launch for item in step.args
-        )
-
     def _helpers(self) -> list[str]:
-        return ["compile_cuda", *["tensor_map"] * self._has_maps]
+        return ["compile_cuda", *["tensor_map"] * self._plan.has_tensor_maps]
 
     def _model(self) -> str:
         timed, given = self._task.timed_workload.shape, self._solved.given
@@ -172,7 +166,7 @@ class _Module:
         inputs = ", ".join(self._inputs.values())
         outputs = ", ".join(f"memory[{buffer.name!r}]" for buffer in self._task.outputs)
         return MODEL.format(
-            item="value_of(item, memory)" if self._has_maps else ITEM,
+            item="value_of(item, memory)" if self._plan.has_tensor_maps else ITEM,
             summary=_line(self._task.summary) or self._task.name,
             given=_given_words(given),
             init=held,

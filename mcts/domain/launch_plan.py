@@ -130,6 +130,13 @@ class LaunchPlan(Noun):
         """Kernel names in launch order, each once."""
         return tuple(dict.fromkeys(step.kernel for step in self.launch if step.kernel))
 
+    @property
+    def has_tensor_maps(self) -> bool:
+        """Whether a kernel takes a tensor map."""
+        return any(
+            isinstance(item, TensorMapArgument) for step in self.launch for item in step.args
+        )
+
     def check_names(self, *, buffers: frozenset[str], shape: frozenset[str]) -> None:
         """Raise InputError for a buffer, shape variable or tunable that nobody declares."""
         scratch = {item.name for item in self.workspace}
