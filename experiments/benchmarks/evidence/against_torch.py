@@ -144,9 +144,14 @@ def _row(torch: Any, source: TaskSource, device: int) -> str:
 
 
 def _compiled_us(torch: Any, call: Callable[[], Any]) -> list[float]:
-    """The times of the call through torch.compile; empty if it cannot be compiled."""
+    """The times of the call through torch.compile; empty if it cannot be compiled.
+
+    What was compiled before is forgotten: the calls of all tasks share their code, which is compiled
+    for a few shapes at most, then for any shape, then no longer.
+    """
+    torch.compiler.reset()
     try:
-        return _times_us(torch, torch.compile(call))
+        return _times_us(torch, torch.compile(call, dynamic=False))
     except Exception as error:  # noqa: BLE001 - whatever the compiler fails with
         print(f"torch.compile: {str(error).splitlines()[0]}", file=sys.stderr)
         return []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -89,6 +91,25 @@ def test_the_fastest_public_kernel_that_is_right_is_shown(
     assert "twice, A: no nvcc here" in said and "twice, B: its result is not PyTorch's" in said
     assert fastest_public(torch, "thrice", [x], x) == ("n/a", [])
     assert fastest_public(torch, "other", [x], x) == ("none known", [])
+
+
+def test_each_call_is_compiled_for_its_own_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._dynamo.testing import CompileCounter
+
+    counter = CompileCounter()
+    spied = SimpleNamespace(
+        compiler=torch.compiler, compile=partial(torch.compile, backend=counter)
+    )
+    monkeypatch.setattr(against_torch, "_times_us", lambda _, call: [float(call().sum())])
+
+    def of(x: Any) -> Any:
+        return lambda: x + 1
+
+    sizes = range(2, 14)  # more than one function is compiled for
+    assert [against_torch._compiled_us(spied, of(torch.ones(n))) for n in sizes] == [
+        [2.0 * n] for n in sizes
+    ]
+    assert counter.frame_count == len(sizes)
 
 
 def test_public_kernels_are_those_of_bundled_tasks() -> None:
