@@ -70,6 +70,8 @@ def _declared(task: KernelTask) -> list[str]:
         lines.append(f"- workload `{inline(load.name)}` ({timed}): {shape or 'no shape'}")
     if task.reference is not None:
         lines.append(f"- an output passes where {_tolerance(task)}")
+        if task.policy.precision == "tf32":
+            lines.append(f"- precision: {_PRECISION['tf32']}")
         lines += ["", "Reference (float64):", "", fence(task.reference, "python")]
     return lines + _cost_lines(task)
 

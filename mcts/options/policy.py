@@ -8,12 +8,14 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from mcts.errors import InputError
 
+Precision = Literal["task", "tf32"]
+
 
 class Policy(BaseModel):
-    """What a candidate of a `kernelbench` task may do.
+    """What a candidate may do; all but the precision is for problem files alone.
 
     precision: `task` bounds its error by that of the problem's own model as PyTorch runs it by
-    default, `tf32` by that of the model with TF32 matrix products and convolutions.
+    default, or of the task's baseline; `tf32` by that of the same with operands rounded to TF32.
     weights: `mutable` weights change between calls, so that nothing derived from them may be kept
     unless it notices; `frozen` ones do not.
     libraries: whether the work may be left to PyTorch's, cuBLAS' and cuDNN's own kernels.
@@ -24,7 +26,7 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    precision: Literal["task", "tf32"] = "task"
+    precision: Precision = "task"
     weights: Literal["mutable", "frozen"] = "mutable"
     libraries: Literal["allowed", "forbidden"] = "allowed"
     hidden_shapes: bool = True

@@ -162,6 +162,13 @@ class CaseStore:
         return str(path)
 
 
+def inputs_in_tf32(task: KernelTask) -> list[str]:
+    """The inputs that a candidate may round to TF32 before it multiplies them."""
+    if task.policy.precision != "tf32":
+        return []
+    return [buffer.name for buffer in task.inputs if buffer.dtype == "float32"]
+
+
 def expected_dtype(elements: int) -> str:
     """The dtype in which so many expected values of a case are stored."""
     return "float64" if 8 * elements <= _EXPECTED_F64_LIMIT else "float32"

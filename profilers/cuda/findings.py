@@ -12,7 +12,15 @@ from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
 from profilers.cuda.failures import fault_text
 from profilers.cuda.verification import mistimed, unrelated_error, verification_of
-from profilers.launching.precision import Compared, Excess, timed_runs, whole_errors, worst_excess
+from profilers.launching.precision import (
+    FACTOR,
+    TF32_FACTOR,
+    Compared,
+    Excess,
+    timed_runs,
+    whole_errors,
+    worst_excess,
+)
 
 Timed = Sequence[tuple[Workload, Mapping[str, Any]]]
 """A worker's blocks by workload."""
@@ -48,7 +56,7 @@ class Findings:
     def check_errors(self) -> None:
         """Failed if errors within the tolerance are not those of the task's own precision."""
         runs = self._own_runs()
-        excess = worst_excess(runs, tf32=self._tf32)
+        excess = worst_excess(runs, factor=self._factor)
         self.verification = verification_of(self.task, self.checked, excess=excess)
         self._refuse_unrelated(runs)
         self._refuse_excess(excess)
@@ -59,7 +67,7 @@ class Findings:
             checked = [run for name, run in self._own_runs() if name == workload.name]
             runs = timed_runs(workload.name, answer["outputs"], checked)
             self._refuse_unrelated(runs, doing="while being timed: ")
-            self._refuse_excess(worst_excess(runs, tf32=self._tf32))
+            self._refuse_excess(worst_excess(runs, factor=self._factor))
 
     def lost(self, gone: ChildGone) -> Failed:
         """The failure of a candidate whose worker hung or died."""
@@ -82,15 +90,16 @@ class Findings:
         return self._failed("runtime_error", text)
 
     @property
-    def _tf32(self) -> bool:
-        return self.task.policy.precision == "tf32"
+    def _factor(self) -> float:
+        """How many times the honest error is accepted."""
+        return TF32_FACTOR if self.task.policy.precision == "tf32" else FACTOR
 
     def _own_runs(self) -> list[Compared]:
         """Runs on the task's own inputs; on other distributions the tolerance is another one."""
         return [(workload.name, run) for workload, run in self.checked if not run.get("label")]
 
     def _refuse_unrelated(self, runs: Sequence[Compared], *, doing: str = "") -> None:
-        why = unrelated_error(whole_errors(runs, tf32=self._tf32))
+        why = unrelated_error(whole_errors(runs))
         if why is None:
             return
         assert self.verification is not None

@@ -53,6 +53,7 @@ class CudaHandlers:
         self._residents: list[ResidentCase] = []
         self._buffer_sets: dict[str, BufferSets] = {}
         self._tolerance = (0.0, 0.0)
+        self._in_tf32: frozenset[str] = frozenset()
 
     @property
     def session(self) -> DeviceSession:
@@ -72,8 +73,10 @@ class CudaHandlers:
     def cases(self, request: dict[str, Any]) -> dict[str, Any]:
         """Upload the cases that stay, and allocate the buffers for timing.
 
-        `timed` has those buffers by workload.
+        `timed` has those buffers by workload, `in_tf32` the inputs that a candidate may round to
+        TF32.
         """
+        self._in_tf32 = frozenset(request["in_tf32"])
         relative, absolute = request["tolerance"]
         self._tolerance = (relative, absolute)
         for item in request["cases"]:
@@ -110,7 +113,7 @@ class CudaHandlers:
         found = self.session.guard(case)
         answer["damaged"] = [region for region in sums if sums[region] != found[region]]
         if not answer["damaged"]:
-            answer["honest"] = self._run(BASELINE, workload, case)["outputs"]
+            answer["honest"] = self._run(BASELINE, workload, self._rounded(case))["outputs"]
         return answer
 
     def verify(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +128,8 @@ class CudaHandlers:
             answers.append({**answer, "workload": resident.workload, "label": resident.label})
             if any(output["mismatches"] for output in answer["outputs"]):
                 break
-            if resident.baseline_outputs is None and self._role(role).same_as(self._role(BASELINE)):
+            own = not self._in_tf32 and self._role(role).same_as(self._role(BASELINE))
+            if resident.baseline_outputs is None and own:
                 resident.baseline_outputs = answer["outputs"]
             answers[-1]["honest"] = self._baseline_outputs(resident)
         return {"cases": answers, "damaged": self.session.damage()}
@@ -187,12 +191,19 @@ class CudaHandlers:
         return max(1.0, BASELINE_FACTOR * float(max(ratios)))
 
     def _baseline_outputs(self, resident: ResidentCase) -> list[dict[str, Any]]:
-        """The baseline's comparison on a case; the baseline is run once."""
+        """The baseline's comparison on a case, in the task's precision; it is run once."""
         if resident.baseline_outputs is None:
-            resident.baseline_outputs = self._run(BASELINE, resident.workload, resident.case)[
-                "outputs"
-            ]
+            case = self._rounded(resident.case)
+            resident.baseline_outputs = self._run(BASELINE, resident.workload, case)["outputs"]
         return resident.baseline_outputs
+
+    def _rounded(self, case: DeviceCase) -> DeviceCase:
+        """The case with its inputs in the precision in which they may be multiplied."""
+        inputs = dict(case.inputs)
+        for name in self._in_tf32:
+            inputs[name] = self.session.memory.get(f"in_tf32/{name}", case.inputs[name].size)
+            self.session.round_tf32(case.inputs[name], inputs[name])
+        return DeviceCase(inputs=inputs, outputs=case.outputs)
 
     def _run(
         self, role: str, workload: str, case: DeviceCase, *, allowed: float = 1.0

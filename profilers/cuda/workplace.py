@@ -13,7 +13,7 @@ from mcts.domain import Candidate, Hardware, KernelTask, Workload
 from mcts.errors import InputError
 from profilers.compiling.building import Built, Failed, build
 from profilers.compiling.compiler import Compiled, Compiler, architecture
-from profilers.cuda.cases import CaseFiles, CaseStore
+from profilers.cuda.cases import CaseFiles, CaseStore, inputs_in_tf32
 from profilers.cuda.gate import check_task, workload_bytes
 from profilers.cuda.judging import FreshCase, load
 from profilers.cuda.reference import NumpyReference
@@ -201,6 +201,7 @@ class CudaWorkplace:
                     for workload in task.timed_workloads
                 },
                 "tolerance": [task.tolerance.relative, task.tolerance.absolute],
+                "in_tf32": inputs_in_tf32(task),
                 "cases": [
                     {"workload": workload.name, "label": case.label, "case": case.to_json()}
                     for workload, case in residents

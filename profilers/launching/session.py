@@ -169,6 +169,15 @@ class DeviceSession:
             ctypes.c_uint64(seed),
         )  # fmt: skip
 
+    def round_tf32(self, region: Region, into: Region) -> None:
+        """Enqueue copying float32 values, rounded as tensor cores take them in TF32."""
+        self.support.run(
+            "rooftree_round_tf32", self.context.multiprocessors * 8, 256,
+            ctypes.c_uint64(region.pointer),
+            ctypes.c_uint64(into.pointer),
+            ctypes.c_uint64(region.size // ITEM_BYTES["float32"]),
+        )  # fmt: skip
+
     def clear_results(self) -> None:
         self.context.fill_bytes(self._results.pointer, 0, self._results.size)
 

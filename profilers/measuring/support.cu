@@ -112,6 +112,17 @@ extern "C" __global__ void rooftree_fill(void* out, u64 n, int dtype, int normal
     }
 }
 
+// float32 to the nearest number with TF32's ten bits of mantissa, half away from zero, as cvt.rna does.
+extern "C" __global__ void rooftree_round_tf32(const void* data, void* out, u64 n)
+{
+    const u64 step = (u64)gridDim.x * blockDim.x;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+        const u32 word = ((const u32*)data)[i];
+        const bool finite = (word & 0x7f800000u) != 0x7f800000u;
+        ((u32*)out)[i] = finite ? (word + 0x1000u) & 0xffffe000u : word;
+    }
+}
+
 // Reads, never writes: a flush that dirtied the cache would have its write-back timed.
 extern "C" __global__ void rooftree_flush(const uint4* data, u64 n, u32* sink)
 {

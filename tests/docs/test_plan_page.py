@@ -77,3 +77,4 @@ def test_the_example_is_right_as_far_as_can_be_said_without_a_gpu(tmp_path: Path
     wrong = [one for one in found if one.level == "problem"]
     assert not wrong
     assert "9 combinations" in found[0].detail
+    assert task.policy.precision == "tf32"

@@ -15,7 +15,7 @@ from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Built
 from profilers.compiling.calls import Call, Step
 from profilers.compiling.compiler import Compiled
-from profilers.cuda.cases import CaseStore
+from profilers.cuda.cases import CaseStore, inputs_in_tf32
 from profilers.cuda.judging import Judge, load
 from profilers.cuda.reference import NumpyReference
 from profilers.cuda.settings import GpuSettings
@@ -137,6 +137,7 @@ class Place:
                     for workload in self.task.timed_workloads
                 },
                 "tolerance": [self.task.tolerance.relative, self.task.tolerance.absolute],
+                "in_tf32": inputs_in_tf32(self.task),
                 "cases": [
                     {"workload": workload.name, "label": case.label, "case": case.to_json()}
                     for workload, case in residents

@@ -146,8 +146,8 @@ def _row(torch: Any, source: TaskSource, device: int) -> str:
 def _compiled_us(torch: Any, call: Callable[[], Any]) -> list[float]:
     """The times of the call through torch.compile; empty if it cannot be compiled.
 
-    What was compiled before is forgotten: the calls of all tasks share their code, which is compiled
-    for a few shapes at most, then for any shape, then no longer.
+    What was compiled before is forgotten: the calls of all tasks share their code, which is
+    compiled for a few shapes at most, then for any shape, then no longer.
     """
     torch.compiler.reset()
     try:

@@ -15,7 +15,7 @@ from codegen.prompting import Prompt, build_choice, build_plan, build_prompt, bu
 from codegen.prompting.budget import WORTH, estimate_tokens
 from codegen.prompting.roles import VERSIONS, role_of
 from codegen.replies.directions import directions_of
-from mcts.domain import Candidate
+from mcts.domain import Candidate, Policy
 from mcts.domain.evaluation import ShapeTiming
 from mcts.errors import InputError, NoMoves
 from mcts.options import ModelOptions
@@ -342,6 +342,15 @@ def test_a_long_line_of_attempts_shows_the_latest() -> None:
 def test_the_policy_is_told_in_words(policy: dict[str, object], said: str) -> None:
     task = problem_task(**policy)
     assert said in user(built(full_request(task, task.baseline, Move("improve", 0))))
+
+
+def test_a_task_folder_that_allows_tf32_says_so() -> None:
+    task = scale_task()
+    allowing = task.model_copy(update={"policy": Policy(precision="tf32")})
+    said = [
+        user(built(full_request(one, one.baseline, Move("improve", 0)))) for one in (task, allowing)
+    ]
+    assert ["may use TF32 inputs" in text for text in said] == [False, True]
 
 
 def test_every_timed_shape_is_told_and_what_a_regression_costs() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mcts.domain import Buffer, KernelTask, Tolerance, Workload
+from mcts.domain import Buffer, KernelTask, Policy, Precision, Tolerance, Workload
 from profilers.compiling.building import Built, Failed
 from profilers.hardware import driver
 from profilers.launching import session
@@ -45,6 +46,40 @@ def test_an_honest_kernel_is_measured(place: Place, gpu: emulated.Driver) -> Non
     assert timing.rounds == QUICK.min_blocks * QUICK.rounds and timing.detectable == 0
     assert gpu.resets > timing.rounds, "lines that a kernel marked to stay in L2 are let go"
     assert place.evaluate("other", lambda: lambda x, y: np.add(x, x, out=y)).measured
+
+
+def kept(x: Array, bits: int) -> Array:
+    """float32 values cut off after so many bits of their mantissa, as tensor cores cut them."""
+    mask = np.uint32(2**32 - 2 ** (23 - bits))
+    return (x.view(np.uint32) & mask).view(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("precision", "bits", "most"),
+    [("task", 23, None), ("task", 10, 64), ("tf32", 23, None), ("tf32", 10, None), ("tf32", 7, 4)],
+)
+def test_a_task_may_allow_tf32(
+    gpu: emulated.Driver,
+    precision: Precision,
+    bits: int,
+    most: int | None,
+    task: KernelTask,
+    tmp_path: Path,
+) -> None:
+    loose = Tolerance(relative=2e-2, absolute=1e-6)
+    policy = Policy(precision=precision)
+    own = Place(task.model_copy(update={"tolerance": loose, "policy": policy}), tmp_path)
+
+    def cut() -> Body:
+        return lambda x, y: np.multiply(kept(x, bits), 2, out=y)
+
+    with closing(own.store):
+        if most is None:
+            assert own.evaluate("cut", cut).measured
+            return
+        with pytest.raises(Failed, match=f"at most {most} times") as refused:
+            own.evaluate("cut", cut)
+    assert refused.value.status == "refused"
 
 
 def test_events_are_given_back(place: Place, gpu: emulated.Driver) -> None:
