@@ -63,15 +63,14 @@ def _declared(task: KernelTask) -> list[str]:
     for buffer in task.buffers:
         extents = ", ".join(inline(extent) for extent in buffer.shape)
         name = inline(buffer.name)
-        lines.append(f"- {buffer.role} `{name}`: {buffer.dtype} [{extents}], row-major")
+        tf32 = ", may be multiplied in TF32 (float32 sums; bf16 is refused)" if buffer.tf32 else ""
+        lines.append(f"- {buffer.role} `{name}`: {buffer.dtype} [{extents}], row-major{tf32}")
     for load in task.workloads:
         shape = ", ".join(f"{inline(name)} = {value}" for name, value in load.shape.items())
         timed = f"timed, weight {load.weight:g}" if load.weight else "verified only"
         lines.append(f"- workload `{inline(load.name)}` ({timed}): {shape or 'no shape'}")
     if task.reference is not None:
         lines.append(f"- an output passes where {_tolerance(task)}")
-        if task.policy.precision == "tf32":
-            lines.append(f"- precision: {_PRECISION['tf32']}")
         lines += ["", "Reference (float64):", "", fence(task.reference, "python")]
     return lines + _cost_lines(task)
 

@@ -84,7 +84,7 @@ from mcts.domain.task import (
     declared_space,
 )
 from mcts.domain.tunables import Configuration, Tunable, TunableSpace, configuration_key
-from mcts.options.policy import Policy, Precision
+from mcts.options.policy import Policy
 from mcts.wrong_values import first_problem
 
 __all__ = [
@@ -143,7 +143,6 @@ __all__ = [
     "ModuleTimes",
     "Noun",
     "Policy",
-    "Precision",
     "Profile",
     "Refusal",
     "Regressions",

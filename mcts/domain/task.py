@@ -26,7 +26,8 @@ Regressions = Literal["refused", "allowed"]
 class Buffer(Noun):
     """A named array of the task. `shape` holds expressions over the workload's shape variables.
 
-    Inputs are drawn per `fill`: standard normal, or uniform on [-1, 1).
+    Inputs are drawn per `fill`: standard normal, or uniform on [-1, 1). With `tf32` a candidate may
+    cut an input of type float32 to TF32, as tensor cores do with what they multiply.
     """
 
     name: str
@@ -34,6 +35,13 @@ class Buffer(Noun):
     dtype: DType = "float32"
     shape: tuple[Expression, ...] = Field(min_length=1)
     fill: Literal["normal", "uniform"] = "normal"
+    tf32: bool = False
+
+    @model_validator(mode="after")
+    def _tensor_cores_take_it(self) -> Buffer:
+        if self.tf32 and (self.role != "input" or self.dtype != "float32"):
+            raise ValueError(f"buffer {self.name!r}: tf32 is for inputs of type float32")
+        return self
 
     def extents(self, shape: Mapping[str, int]) -> tuple[int, ...]:
         """The array's extents on one workload. InputError if one is not positive."""

@@ -8,14 +8,12 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from mcts.errors import InputError
 
-Precision = Literal["task", "tf32"]
-
 
 class Policy(BaseModel):
-    """What a candidate may do; all but the precision is for problem files alone.
+    """What a candidate of a `kernelbench` task may do.
 
     precision: `task` bounds its error by that of the problem's own model as PyTorch runs it by
-    default, or of the task's baseline; `tf32` by that of the same with operands rounded to TF32.
+    default, `tf32` by that of the model with TF32 matrix products and convolutions.
     weights: `mutable` weights change between calls, so that nothing derived from them may be kept
     unless it notices; `frozen` ones do not.
     libraries: whether the work may be left to PyTorch's, cuBLAS' and cuDNN's own kernels.
@@ -26,7 +24,7 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    precision: Precision = "task"
+    precision: Literal["task", "tf32"] = "task"
     weights: Literal["mutable", "frozen"] = "mutable"
     libraries: Literal["allowed", "forbidden"] = "allowed"
     hidden_shapes: bool = True

@@ -163,10 +163,8 @@ class CaseStore:
 
 
 def inputs_in_tf32(task: KernelTask) -> list[str]:
-    """The inputs that a candidate may round to TF32 before it multiplies them."""
-    if task.policy.precision != "tf32":
-        return []
-    return [buffer.name for buffer in task.inputs if buffer.dtype == "float32"]
+    """The inputs that a candidate may cut to TF32 before it multiplies them."""
+    return [buffer.name for buffer in task.inputs if buffer.tf32]
 
 
 def expected_dtype(elements: int) -> str:

@@ -12,15 +12,7 @@ from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
 from profilers.cuda.failures import fault_text
 from profilers.cuda.verification import mistimed, unrelated_error, verification_of
-from profilers.launching.precision import (
-    FACTOR,
-    TF32_FACTOR,
-    Compared,
-    Excess,
-    timed_runs,
-    whole_errors,
-    worst_excess,
-)
+from profilers.launching.precision import Compared, Excess, timed_runs, whole_errors, worst_excess
 
 Timed = Sequence[tuple[Workload, Mapping[str, Any]]]
 """A worker's blocks by workload."""
@@ -56,7 +48,7 @@ class Findings:
     def check_errors(self) -> None:
         """Failed if errors within the tolerance are not those of the task's own precision."""
         runs = self._own_runs()
-        excess = worst_excess(runs, factor=self._factor)
+        excess = worst_excess(runs)
         self.verification = verification_of(self.task, self.checked, excess=excess)
         self._refuse_unrelated(runs)
         self._refuse_excess(excess)
@@ -67,7 +59,7 @@ class Findings:
             checked = [run for name, run in self._own_runs() if name == workload.name]
             runs = timed_runs(workload.name, answer["outputs"], checked)
             self._refuse_unrelated(runs, doing="while being timed: ")
-            self._refuse_excess(worst_excess(runs, factor=self._factor))
+            self._refuse_excess(worst_excess(runs))
 
     def lost(self, gone: ChildGone) -> Failed:
         """The failure of a candidate whose worker hung or died."""
@@ -88,11 +80,6 @@ class Findings:
         if rejected.kind == "cuda":
             text = fault_text(rejected, self.doing)
         return self._failed("runtime_error", text)
-
-    @property
-    def _factor(self) -> float:
-        """How many times the honest error is accepted."""
-        return TF32_FACTOR if self.task.policy.precision == "tf32" else FACTOR
 
     def _own_runs(self) -> list[Compared]:
         """Runs on the task's own inputs; on other distributions the tolerance is another one."""

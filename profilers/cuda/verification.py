@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mcts.domain import KernelTask, Tolerance, Verification, Workload
+from mcts.domain import KernelTask, Verification, Workload
 from profilers.launching.precision import FACTOR, Excess
 from profilers.measuring.rounding import unrelated
 
@@ -102,7 +102,7 @@ def complaint(
     if "got" in output:
         text += (
             f": got {_number(output['got'])}, expected {_number(output['expected'])} "
-            f"({_allowed(task.tolerance)})"
+            f"({_allowed(task)})"
         )
     if output["nans"]:
         text += f"; {output['nans']} NaN"
@@ -126,8 +126,10 @@ def _damage(name: str) -> str:
     return f"{name} was overwritten: a store past the end of a buffer"
 
 
-def _allowed(tolerance: Tolerance) -> str:
-    return f"tolerance {tolerance.absolute:g} + {tolerance.relative:g} * |expected|"
+def _allowed(task: KernelTask) -> str:
+    bounds = task.tolerance
+    more = ", more where TF32 errs more" if any(buffer.tf32 for buffer in task.inputs) else ""
+    return f"tolerance {bounds.absolute:g} + {bounds.relative:g} * |expected|{more}"
 
 
 def _number(value: float | str) -> str:

@@ -20,7 +20,7 @@ from profilers.children.serving import serve
 from profilers.compiling.calls import Call
 from profilers.hardware import driver
 from profilers.launching.memory import DeviceCase
-from profilers.launching.programs import PreparedCall, ReloadableProgram
+from profilers.launching.programs import PreparedCall, Region, ReloadableProgram
 from profilers.launching.session import DeviceSession
 from profilers.measuring import timing
 from profilers.measuring.blocks import BlockTimer, BufferSets, TimingPlan, measure_in_turn
@@ -40,6 +40,7 @@ class ResidentCase:
     workload: str
     label: str
     baseline_outputs: list[dict[str, Any]] | None = None
+    cut_outputs: list[dict[str, Any]] | None = None
 
 
 class CudaHandlers:
@@ -73,7 +74,7 @@ class CudaHandlers:
     def cases(self, request: dict[str, Any]) -> dict[str, Any]:
         """Upload the cases that stay, and allocate the buffers for timing.
 
-        `timed` has those buffers by workload, `in_tf32` the inputs that a candidate may round to
+        `timed` has those buffers by workload, `in_tf32` the inputs that a candidate may cut to
         TF32.
         """
         self._in_tf32 = frozenset(request["in_tf32"])
@@ -83,6 +84,7 @@ class CudaHandlers:
             workload = item["workload"]
             with _room_for(workload):
                 case = self.session.add_case(item["case"], shared=f"resident/{workload}")
+                self._regions_in_tf32(case)
             self._residents.append(ResidentCase(case, workload, item["label"]))
         share = 1 / len(request["timed"])
         for workload, buffers in request["timed"].items():
@@ -108,12 +110,14 @@ class CudaHandlers:
         """Run once on a fresh case and compare; then the baseline on the same case."""
         role, workload = request["role"], request["workload"]
         case = self.session.upload(request["case"], f"fresh/{workload}")
+        cut = self._cut_outputs(workload, case)
         sums = self.session.guard(case)
-        answer = self._run(role, workload, case)
+        answer = self._run(role, workload, case, allowed=_widened(cut))
         found = self.session.guard(case)
         answer["damaged"] = [region for region in sums if sums[region] != found[region]]
         if not answer["damaged"]:
-            answer["honest"] = self._run(BASELINE, workload, self._rounded(case))["outputs"]
+            answer["honest"] = self._run(BASELINE, workload, case)["outputs"]
+            answer["cut"] = cut
         return answer
 
     def verify(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -128,10 +132,10 @@ class CudaHandlers:
             answers.append({**answer, "workload": resident.workload, "label": resident.label})
             if any(output["mismatches"] for output in answer["outputs"]):
                 break
-            own = not self._in_tf32 and self._role(role).same_as(self._role(BASELINE))
-            if resident.baseline_outputs is None and own:
+            if resident.baseline_outputs is None and self._role(role).same_as(self._role(BASELINE)):
                 resident.baseline_outputs = answer["outputs"]
             answers[-1]["honest"] = self._baseline_outputs(resident)
+            answers[-1]["cut"] = resident.cut_outputs
         return {"cases": answers, "damaged": self.session.damage()}
 
     def time(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -145,7 +149,7 @@ class CudaHandlers:
                 buffer_sets,
                 (self._role(BASELINE), self._role("candidate")),
                 workload=workload,
-                tolerance=self._tolerance,
+                tolerance=self._timed_tolerance(workload),
                 order=order,
             )
             for workload, buffer_sets in self._buffer_sets.items()
@@ -181,29 +185,48 @@ class CudaHandlers:
         """The factor on the tolerance for a case; None if the case cannot be judged.
 
         On other inputs than the task's own an honest kernel may exceed the tolerance, so the
-        baseline's error counts; if that is not a number, the case is left out.
+        baseline's error counts; if that is not a number, the case is left out. On all inputs its
+        error counts if they are cut to TF32, where the task allows it.
         """
+        if resident.cut_outputs is None:
+            resident.cut_outputs = self._cut_outputs(resident.workload, resident.case)
+        widened = _widened(resident.cut_outputs)
         if not resident.label:
-            return 1.0
+            return widened
         ratios = [output["worst_ratio"] for output in self._baseline_outputs(resident)]
         if any(ratio is None for ratio in ratios):
             return None
-        return max(1.0, BASELINE_FACTOR * float(max(ratios)))
+        return max(widened, BASELINE_FACTOR * float(max(ratios)))
+
+    def _timed_tolerance(self, workload: str) -> tuple[float, float]:
+        own = [one for one in self._residents if one.workload == workload and not one.label]
+        widened = max((self._allowance(one) or 1.0 for one in own), default=1.0)
+        relative, absolute = self._tolerance
+        return widened * relative, widened * absolute
 
     def _baseline_outputs(self, resident: ResidentCase) -> list[dict[str, Any]]:
-        """The baseline's comparison on a case, in the task's precision; it is run once."""
+        """The baseline's comparison on a case; the baseline is run once."""
         if resident.baseline_outputs is None:
-            case = self._rounded(resident.case)
-            resident.baseline_outputs = self._run(BASELINE, resident.workload, case)["outputs"]
+            resident.baseline_outputs = self._run(BASELINE, resident.workload, resident.case)[
+                "outputs"
+            ]
         return resident.baseline_outputs
 
-    def _rounded(self, case: DeviceCase) -> DeviceCase:
-        """The case with its inputs in the precision in which they may be multiplied."""
-        inputs = dict(case.inputs)
-        for name in self._in_tf32:
-            inputs[name] = self.session.memory.get(f"in_tf32/{name}", case.inputs[name].size)
-            self.session.round_tf32(case.inputs[name], inputs[name])
-        return DeviceCase(inputs=inputs, outputs=case.outputs)
+    def _cut_outputs(self, workload: str, case: DeviceCase) -> list[dict[str, Any]] | None:
+        """The baseline's comparison on inputs cut to TF32; None if the task has none to cut."""
+        cut = self._regions_in_tf32(case)
+        if not cut:
+            return None
+        for name, region in cut.items():
+            self.session.cut_tf32(case.inputs[name], region)
+        given = DeviceCase(inputs=case.inputs | cut, outputs=case.outputs)
+        outputs: list[dict[str, Any]] = self._run(BASELINE, workload, given)["outputs"]
+        return outputs
+
+    def _regions_in_tf32(self, case: DeviceCase) -> dict[str, Region]:
+        """Room for the case's inputs that may be cut to TF32."""
+        get = self.session.memory.get_least
+        return {name: get(f"in_tf32/{name}", case.inputs[name].size) for name in self._in_tf32}
 
     def _run(
         self, role: str, workload: str, case: DeviceCase, *, allowed: float = 1.0
@@ -226,6 +249,12 @@ class CudaHandlers:
         if role not in self._loaded:
             raise _not_started()
         return self._loaded[role]
+
+
+def _widened(cut: list[dict[str, Any]] | None) -> float:
+    """How many times the tolerance is accepted where inputs may be cut to TF32."""
+    ratios = [output["worst_ratio"] or 0.0 for output in cut or ()]
+    return max(1.0, BASELINE_FACTOR * max(ratios, default=0.0))
 
 
 @contextlib.contextmanager

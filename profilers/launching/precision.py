@@ -16,28 +16,34 @@ REGIONS = 64
 FACTOR = 64.0
 """How many times the honest error a candidate may make: rounding differs by the order of sums and
 by the function used; a step down in precision is a factor of 8 (fp16 to bf16) to 65536."""
-TF32_FACTOR = 4.0
-"""The same where TF32 is allowed, of the error that operands rounded to TF32 make, on inputs of
-both signs. Operands that are truncated, as the hardware does, come to 2.7; bfloat16 to 8, sums in
-half precision to 4 at a depth of 1,000 and 8 at 4,000
-(`experiments.benchmarks.evidence.tf32_errors`, on an H200). On inputs of one sign truncation alone
-comes to 50.
+CUT_FACTOR = 2.0
+"""The same where TF32 is allowed, of the error that inputs cut to TF32 make.
+
+A kernel that cuts what it multiplies, as tensor cores do, makes that very error in one product, and
+less than twice of it in any number of products in a row, whose results between are cut as well;
+bfloat16 makes it three times.
 """
+_CUT_FEW = 512
+"""Below so many values the error of cut inputs is a matter of luck: bfloat16 lies too near."""
 _FEW = 32
 _FEW_FACTOR = 16.0  # the error of a handful of elements is a matter of luck
 _MANTISSA = {"float64": 52, "float32": 23, "float16": 10, "bfloat16": 7}
 _LEAST_EXPONENT = {"float64": -1022, "float32": -126, "float16": -14, "bfloat16": -126}
 
 Compared = tuple[str, Mapping[str, Any]]
-"""A workload's name and the errors of one run, ``{"outputs": [...], "honest": [...]}``."""
+"""A workload's name and the errors of one run, ``{"outputs": [...], "honest": [...]}``.
+
+Where the task allows TF32, ``cut`` has those of the baseline on inputs cut to it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Excess:
     """An error against what is allowed, of one region of an output or of all of it.
 
-    `ratio` is the candidate's root mean square error over the honest one, `limit` the most it may
-    be. `wanted` is the root mean square of the expected values.
+    `ratio` is the candidate's root mean square error over the honest one, which is that of inputs
+    cut to TF32 where it is larger; `limit` is the most it may be. `wanted` is the root mean square
+    of the expected values.
     """
 
     output: str
@@ -61,28 +67,24 @@ class Excess:
         where = "" if self.region is None else f" in region {self.region + 1} of {REGIONS}"
         return (
             f"{self.output}{where}: a root mean square error of {self.error:.3g} is "
-            f"{self.ratio:.0f} times what honest arithmetic makes of the same inputs "
-            f"({self.honest:.3g}); at most {self.limit:.0f} times is taken for rounding"
+            f"{self.ratio:.3g} times what honest arithmetic makes of the same inputs "
+            f"({self.honest:.3g}); at most {self.limit:.3g} times is taken for rounding"
         )
 
 
-def worst_excess(runs: Iterable[Compared], *, factor: float = FACTOR) -> Excess | None:
+def worst_excess(runs: Iterable[Compared]) -> Excess | None:
     """The worst output and region over all runs; None if there is nothing to compare.
 
     The runs of one workload are pooled, so that one lucky case of the baseline does not set the
-    bar. `factor`: how many times the honest error is accepted.
+    bar.
     """
-    found = [
-        excess
-        for (_, name), held in _pooled(runs, factor=factor).items()
-        for excess in held.excesses(name)
-    ]
+    found = [excess for (_, name), held in _pooled(runs).items() for excess in held.excesses(name)]
     return max(found, key=lambda excess: excess.share, default=None)
 
 
 def whole_errors(runs: Iterable[Compared]) -> list[tuple[str, Excess]]:
     """The error of every output as a whole, by workload, pooled likewise."""
-    pooled = _pooled(runs, factor=FACTOR)
+    pooled = _pooled(runs)
     return [(workload, held.whole(name)) for (workload, name), held in pooled.items()]
 
 
@@ -95,21 +97,18 @@ def timed_runs(
     that is exact only while it is verified has a larger error than both together.
     """
     outputs = [_one_round(output) for output in timed]
-    return [
-        (workload, {"outputs": outputs, "honest": run["honest"]})
-        for run in checked
-        if run.get("honest")
-    ]
+    return [(workload, {**run, "outputs": outputs}) for run in checked if run.get("honest")]
 
 
-def _pooled(runs: Iterable[Compared], *, factor: float) -> dict[tuple[str, str], _Sums]:
+def _pooled(runs: Iterable[Compared]) -> dict[tuple[str, str], _Sums]:
     """Sums by workload and output, of float outputs only."""
     sums: dict[tuple[str, str], _Sums] = {}
     for workload, run in runs:
-        for output, honest in zip(run["outputs"], run.get("honest", ()), strict=False):
+        honest = run.get("honest", ())
+        for output, own, cut in zip(run["outputs"], honest, run.get("cut") or honest, strict=False):
             if output["dtype"] in _MANTISSA:
                 key = (workload, output["name"])
-                sums.setdefault(key, _Sums.of(output, factor=factor)).add(output, honest)
+                sums.setdefault(key, _Sums.of(output)).add(output, own, cut)
     return sums
 
 
@@ -136,25 +135,26 @@ class _Sums:
     elements: int
     dtype: str
     expected_dtype: str
-    factor: float
     runs: int
     error: list[float]
     honest: list[float]
+    cut: list[float]
     wanted: list[float]
 
     @classmethod
-    def of(cls, output: Mapping[str, Any], *, factor: float) -> _Sums:
+    def of(cls, output: Mapping[str, Any]) -> _Sums:
         count = len(output["square_error"])
-        return cls(
-            output["elements"], output["dtype"], output["expected_dtype"], factor, 0,
-            [0.0] * count, [0.0] * count, [0.0] * count,
-        )  # fmt: skip
+        zeros = [[0.0] * count for _ in range(4)]
+        return cls(output["elements"], output["dtype"], output["expected_dtype"], 0, *zeros)
 
-    def add(self, output: Mapping[str, Any], honest: Mapping[str, Any]) -> None:
+    def add(
+        self, output: Mapping[str, Any], honest: Mapping[str, Any], cut: Mapping[str, Any]
+    ) -> None:
         self.runs += 1
         for total, more in (
             (self.error, output["square_error"]),
             (self.honest, honest["square_error"]),
+            (self.cut, cut["square_error"]),
             (self.wanted, output["square_expected"]),
         ):
             total[:] = [a + b for a, b in zip(total, more, strict=True)]
@@ -178,9 +178,10 @@ class _Sums:
         def rms(squares: list[float]) -> float:
             return math.sqrt(sum(squares[index] for index in regions) / count)
 
-        wanted = rms(self.wanted)
-        floor = half_ulp(self.dtype, self.expected_dtype, wanted)
-        honest = max(rms(self.honest), floor)
-        limit = self.factor if count >= _FEW else self.factor * _FEW_FACTOR
-        error = rms(self.error)
-        return Excess(name, error / honest, limit, error, honest, wanted, region)
+        wanted, error, cut = rms(self.wanted), rms(self.error), rms(self.cut)
+        honest = max(rms(self.honest), half_ulp(self.dtype, self.expected_dtype, wanted))
+        accepted = honest * (FACTOR if count >= _FEW else FACTOR * _FEW_FACTOR)
+        if cut > honest:
+            accepted = max(accepted, cut * CUT_FACTOR * (1 if count >= _CUT_FEW else _FEW_FACTOR))
+        base = max(honest, cut)
+        return Excess(name, error / base, accepted / base, error, base, wanted, region)

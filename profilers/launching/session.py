@@ -169,10 +169,10 @@ class DeviceSession:
             ctypes.c_uint64(seed),
         )  # fmt: skip
 
-    def round_tf32(self, region: Region, into: Region) -> None:
-        """Enqueue copying float32 values, rounded as tensor cores take them in TF32."""
+    def cut_tf32(self, region: Region, into: Region) -> None:
+        """Enqueue copying float32 values, cut to TF32 as tensor cores cut what they multiply."""
         self.support.run(
-            "rooftree_round_tf32", self.context.multiprocessors * 8, 256,
+            "rooftree_cut_tf32", self.context.multiprocessors * 8, 256,
             ctypes.c_uint64(region.pointer),
             ctypes.c_uint64(into.pointer),
             ctypes.c_uint64(region.size // ITEM_BYTES["float32"]),

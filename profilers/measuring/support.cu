@@ -112,14 +112,14 @@ extern "C" __global__ void rooftree_fill(void* out, u64 n, int dtype, int normal
     }
 }
 
-// float32 to the nearest number with TF32's ten bits of mantissa, half away from zero, as cvt.rna does.
-extern "C" __global__ void rooftree_round_tf32(const void* data, void* out, u64 n)
+// float32 without all but ten bits of its mantissa, as tensor cores take it for TF32.
+extern "C" __global__ void rooftree_cut_tf32(const void* data, void* out, u64 n)
 {
     const u64 step = (u64)gridDim.x * blockDim.x;
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
         const u32 word = ((const u32*)data)[i];
         const bool finite = (word & 0x7f800000u) != 0x7f800000u;
-        ((u32*)out)[i] = finite ? (word + 0x1000u) & 0xffffe000u : word;
+        ((u32*)out)[i] = finite ? word & 0xffffe000u : word;
     }
 }
 

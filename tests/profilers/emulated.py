@@ -47,7 +47,7 @@ static unsigned short float_to_half(float x) { return bits<unsigned short>((_Flo
 KERNELS = {
     "rooftree_fill": ("void*", "u64", "int", "int", "u64"),
     "rooftree_seal": ("void*", "u64", "u64", "u64"),
-    "rooftree_round_tf32": ("void*", "void*", "u64"),
+    "rooftree_cut_tf32": ("void*", "void*", "u64"),
     "rooftree_checksum": ("void*", "u64", "u64*"),
     "rooftree_compare": ("void*", "void*", "u64", "int", "int", "double", "double", "u64*",
                          "u64", "u64", "u64", "u64"),

@@ -21,7 +21,6 @@ from mcts.domain import (
     KernelTask,
     Noun,
     Policy,
-    Precision,
     Regressions,
     Tolerance,
     TunableSpace,
@@ -51,7 +50,6 @@ class TaskFile(Noun):
     workload: tuple[Workload, ...] = Field(min_length=1)
     cost: Cost | None = None
     tolerance: Tolerance = Tolerance()
-    precision: Precision = "task"
     regressions: Regressions = "refused"
 
     @field_validator("buffer")
@@ -103,7 +101,6 @@ def load_task(folder: Path) -> KernelTask:
             workloads=file.workload,
             cost=file.cost,
             tolerance=file.tolerance,
-            policy=Policy(precision=file.precision),
             regressions=file.regressions,
             space=space,
         )

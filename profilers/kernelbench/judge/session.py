@@ -15,9 +15,8 @@ from profilers.kernelbench.judge.clients import BaselineClient, OracleClient, Wo
 from profilers.kernelbench.judge.libraries import forbidden_library
 from profilers.kernelbench.judge.problem import Layout
 from profilers.kernelbench.judge.replies import kernels_of, names_of, problems_of
-from profilers.kernelbench.judge.settings import KernelBenchSettings
+from profilers.kernelbench.judge.settings import TF32_FACTOR, KernelBenchSettings
 from profilers.kernelbench.judge.verdicts import Unfaithful, VerificationTally, first_refusal
-from profilers.launching.precision import TF32_FACTOR
 from profilers.measuring.cores import TimingCores
 from profilers.measuring.energy import Runners
 

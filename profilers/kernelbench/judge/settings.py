@@ -7,6 +7,13 @@ from pathlib import Path
 
 FIRST_VERDICT_S = 300.0
 BASELINE_TIMES = 10.0
+TF32_FACTOR = 4.0
+"""With the policy ``precision=tf32``, how many times the error of operands rounded to TF32 is
+accepted on inputs of both signs. Operands that are truncated, as the hardware does, come to 2.7;
+bfloat16 to 8, sums in half precision to 4 at a depth of 1,000 and 8 at 4,000
+(`experiments.benchmarks.evidence.tf32_errors`, on an H200). On inputs of one sign truncation alone
+comes to 50.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from codegen.prompting import Prompt, build_choice, build_plan, build_prompt, bu
 from codegen.prompting.budget import WORTH, estimate_tokens
 from codegen.prompting.roles import VERSIONS, role_of
 from codegen.replies.directions import directions_of
-from mcts.domain import Candidate, Policy
+from mcts.domain import Candidate
 from mcts.domain.evaluation import ShapeTiming
 from mcts.errors import InputError, NoMoves
 from mcts.options import ModelOptions
@@ -344,13 +344,15 @@ def test_the_policy_is_told_in_words(policy: dict[str, object], said: str) -> No
     assert said in user(built(full_request(task, task.baseline, Move("improve", 0))))
 
 
-def test_a_task_folder_that_allows_tf32_says_so() -> None:
+def test_an_input_that_may_be_multiplied_in_tf32_says_so() -> None:
     task = scale_task()
-    allowing = task.model_copy(update={"policy": Policy(precision="tf32")})
+    first, *others = task.buffers
+    cut = first.model_copy(update={"tf32": True})
+    allowing = task.model_copy(update={"buffers": (cut, *others)})
     said = [
         user(built(full_request(one, one.baseline, Move("improve", 0)))) for one in (task, allowing)
     ]
-    assert ["may use TF32 inputs" in text for text in said] == [False, True]
+    assert ["may be multiplied in TF32" in text for text in said] == [False, True]
 
 
 def test_every_timed_shape_is_told_and_what_a_regression_costs() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mcts.domain import Buffer, KernelTask, Policy, Precision, Tolerance, Workload
+from mcts.domain import Buffer, KernelTask, Tolerance, Workload
 from profilers.compiling.building import Built, Failed
 from profilers.hardware import driver
 from profilers.launching import session
@@ -55,31 +55,47 @@ def kept(x: Array, bits: int) -> Array:
 
 
 @pytest.mark.parametrize(
-    ("precision", "bits", "most"),
-    [("task", 23, None), ("task", 10, 64), ("tf32", 23, None), ("tf32", 10, None), ("tf32", 7, 4)],
-)
-def test_a_task_may_allow_tf32(
-    gpu: emulated.Driver,
-    precision: Precision,
-    bits: int,
-    most: int | None,
-    task: KernelTask,
-    tmp_path: Path,
+    ("tf32", "bits", "status"),
+    [(False, 23, ""), (False, 10, "wrong_result"), (True, 23, ""), (True, 10, ""),
+     (True, 7, "refused")],
+)  # fmt: skip
+def test_an_input_may_be_cut_to_tf32_where_the_task_says_so(
+    gpu: emulated.Driver, tf32: bool, bits: int, status: str, task: KernelTask, tmp_path: Path
 ) -> None:
-    loose = Tolerance(relative=2e-2, absolute=1e-6)
-    policy = Policy(precision=precision)
-    own = Place(task.model_copy(update={"tolerance": loose, "policy": policy}), tmp_path)
+    x, y = task.buffers
+    buffers = (x.model_copy(update={"tf32": tf32}), y)
+    tight = Tolerance(relative=1e-2 if bits < 10 else 1e-5, absolute=1e-6)
+    own = Place(task.model_copy(update={"tolerance": tight, "buffers": buffers}), tmp_path)
 
     def cut() -> Body:
         return lambda x, y: np.multiply(kept(x, bits), 2, out=y)
 
     with closing(own.store):
-        if most is None:
+        assert own.evaluate("baseline", lambda: scaled).measured
+        if not status:
             assert own.evaluate("cut", cut).measured
             return
-        with pytest.raises(Failed, match=f"at most {most} times") as refused:
+        with pytest.raises(Failed) as failed:
             own.evaluate("cut", cut)
-    assert refused.value.status == "refused"
+    assert failed.value.status == status
+    if status == "refused":
+        assert "at most 2 times" in str(failed.value)
+
+
+def test_cutting_to_tf32_keeps_what_is_no_number(held: DeviceSession) -> None:
+    words = np.array(
+        [0x3F801FFF, 0xBF801FFF, 0x3FFFFFFF, 0x00001FFF, 0x7F800000, 0xFF800000, 0x7F800001],
+        dtype=np.uint32,
+    )  # fmt: skip
+    context, memory = held.context, held.memory
+    given, cut = memory.get("given", words.nbytes), memory.get("cut", words.nbytes)
+    context.upload(given.pointer, int(words.ctypes.data), words.nbytes)
+    held.cut_tf32(given, cut)
+    context.synchronize()
+    found = np.frombuffer(context.download(cut.pointer, words.nbytes), dtype=np.uint32)
+    assert [hex(word) for word in found] == [
+        "0x3f800000", "0xbf800000", "0x3fffe000", "0x0", "0x7f800000", "0xff800000", "0x7f800001",
+    ]  # fmt: skip
 
 
 def test_events_are_given_back(place: Place, gpu: emulated.Driver) -> None:

@@ -59,9 +59,35 @@ def test_an_exact_baseline_leaves_room_for_rounding() -> None:
     assert found is not None and found.share > 1, "computed in bf16"
 
 
-def test_another_factor_may_be_asked_for() -> None:
-    found = worst_excess([("main", run(5e-5, 1.0, 1e-5))], factor=4)
-    assert found is not None and found.share > 1 and "at most 4 times" in str(found)
+@pytest.mark.parametrize(
+    ("error", "honest", "cut", "limit"),
+    [
+        (1.9e-3, 1e-6, 1e-3, 2),
+        (2.1e-3, 1e-6, 1e-3, 2),
+        (60e-6, 1e-6, 1e-6, 64),
+        (70e-6, 1e-6, 1e-6, 64),
+        (1.9e-4, 2e-6, 1e-4, 2),
+        (6.3e-4, 1e-5, 2e-5, 32),
+    ],
+)
+def test_where_inputs_may_be_cut_their_error_counts_too(
+    error: float, honest: float, cut: float, limit: float
+) -> None:
+    told = run(error, 1.0, honest)
+    found = worst_excess([("main", {**told, "cut": run(cut, 1.0, cut)["honest"]})])
+    assert found is not None and found.limit == pytest.approx(limit)
+    assert (found.share <= 1) is (error <= max(64 * honest, 2 * cut))
+    assert f"at most {limit:.3g} times" in str(found)
+
+
+@pytest.mark.parametrize("runs", [1, 8])
+def test_few_values_tell_nothing_of_cut_inputs(runs: int) -> None:
+    one = run(3e-3, 1.0, 1e-6)
+    for entry in (*one["outputs"], *one["honest"]):
+        entry["elements"] = 64
+    told = {**one, "cut": [{**one["honest"][0], "square_error": one["outputs"][0]["square_error"]}]}
+    found = worst_excess([("main", told)] * runs)
+    assert found is not None and found.limit == (2 if runs == 8 else 32)
 
 
 def test_one_bad_region_is_enough() -> None:

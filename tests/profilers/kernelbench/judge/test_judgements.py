@@ -18,6 +18,7 @@ from profilers.kernelbench.judge.outside_clock import (
     residual_std_us,
 )
 from profilers.kernelbench.judge.problem import Layout
+from profilers.kernelbench.judge.settings import TF32_FACTOR
 from profilers.kernelbench.judge.timing import BlockTimes
 from profilers.kernelbench.judge.verdicts import (
     Unfaithful,
@@ -28,7 +29,6 @@ from profilers.kernelbench.judge.verdicts import (
     too_far,
 )
 from profilers.kernelbench.shared.shared_memory import ALIGNMENT
-from profilers.launching.precision import TF32_FACTOR
 
 CLOCK = OutsideClock()
 
