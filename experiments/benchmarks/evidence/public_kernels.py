@@ -116,7 +116,17 @@ def _product(torch: Any, inputs: Tensors) -> Call:
     return lambda: torch.mm(a, b, out_dtype=torch.float32)
 
 
-def _attention(backend: str) -> Rival:
+def _convolution(torch: Any, inputs: Tensors) -> Call:
+    x, weight = (tensor.to(memory_format=torch.channels_last) for tensor in inputs)
+
+    def call() -> Any:
+        with torch.backends.cudnn.flags(enabled=True, benchmark=True, allow_tf32=True):
+            return torch.nn.functional.conv2d(x, weight)
+
+    return call
+
+
+def _attention(backend: str, *, causal: bool = False) -> Rival:
     def rival(torch: Any, inputs: Tensors) -> Call:
         from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -125,7 +135,7 @@ def _attention(backend: str) -> Rival:
 
         def call() -> Any:
             with sdpa_kernel(getattr(SDPBackend, backend)):
-                return product(q, k, v)[0]
+                return product(q, k, v, is_causal=causal)[0]
 
         return call
 
@@ -143,5 +153,10 @@ PUBLIC: Mapping[str, Mapping[str, Rival]] = {
         "FlashAttention 2": _attention("FLASH_ATTENTION"),
         "cuDNN": _attention("CUDNN_ATTENTION"),
     },
+    "attention_causal": {
+        "FlashAttention 2": _attention("FLASH_ATTENTION", causal=True),
+        "cuDNN": _attention("CUDNN_ATTENTION", causal=True),
+    },
+    "conv2d_tf32": {"cuDNN, channels last": _convolution},
 }
 """By task, what each public kernel is called."""

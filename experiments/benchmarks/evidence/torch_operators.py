@@ -29,7 +29,9 @@ CALLED: Mapping[str, str] = {
     "prefix_sum": "cumsum",
     "histogram": "unfused: mul, floor, histc",
     "conv2d": "conv2d",
+    "conv2d_tf32": "conv2d, TF32 allowed",
     "attention": "scaled_dot_product_attention",
+    "attention_causal": "scaled_dot_product_attention",
     "stencil3d": "unfused: 25 shifted views, scaled and added",
     "spmv": "matmul of a CSR matrix",
 }
@@ -56,12 +58,23 @@ def operators(torch: Any) -> dict[str, Callable[[Tensors], Call]]:
         "prefix_sum": plain(lambda x: torch.cumsum(x, 0, dtype=x.dtype)),
         "histogram": plain(lambda x: _histogram(torch, x)),
         "conv2d": plain(functional.conv2d),
+        "conv2d_tf32": plain(lambda x, weight: _in_tf32(torch, x, weight)),
         "attention": plain(
             lambda q, k, v: functional.scaled_dot_product_attention(q[None], k[None], v[None])[0]
+        ),
+        "attention_causal": plain(
+            lambda q, k, v: functional.scaled_dot_product_attention(
+                q[None], k[None], v[None], is_causal=True
+            )[0]
         ),
         "stencil3d": plain(_stencil),
         "spmv": lambda inputs: _sparse(torch, *inputs),
     }
+
+
+def _in_tf32(torch: Any, x: Any, weight: Any) -> Any:
+    with torch.backends.cudnn.flags(enabled=True, benchmark=True, allow_tf32=True):
+        return torch.nn.functional.conv2d(x, weight)
 
 
 def _histogram(torch: Any, x: Any) -> Any:

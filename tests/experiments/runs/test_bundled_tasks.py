@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -165,12 +165,13 @@ def slow_matmul(a: Array, b: Array) -> Array:
     return np.array([[math.fsum(row * column) for column in b.T] for row in a])
 
 
-def slow_attention(q: Array, k: Array, v: Array) -> Array:
+def slow_attention(q: Array, k: Array, v: Array, *, causal: bool = False) -> Array:
     o = np.zeros_like(q)
     for head, row in np.ndindex(*q.shape[:2]):
-        scores = [math.fsum(q[head, row] * key) / 8 for key in k[head]]
+        seen = row + 1 if causal else len(k[head])
+        scores = [math.fsum(q[head, row] * key) / q.shape[2] ** 0.5 for key in k[head, :seen]]
         weights = np.exp(np.array(scores))
-        o[head, row] = (weights[:, None] * v[head]).sum(axis=0) / weights.sum()
+        o[head, row] = (weights[:, None] * v[head, :seen]).sum(axis=0) / weights.sum()
     return o
 
 
@@ -193,7 +194,9 @@ SLOW: dict[str, tuple[Callable[..., Array], dict[str, int]]] = {
     "conv2d": (slow_conv2d, {"n": 2, "c": 3, "k": 4, "h": 3, "w": 5}),
     "prefix_sum": (slow_prefix_sum, {"n": 70}),
     "gemm_bf16": (slow_matmul, {"m": 4, "n": 5, "k": 6}),
+    "conv2d_tf32": (slow_conv2d, {"n": 2, "c": 3, "k": 4, "h": 3, "w": 5}),
     "attention": (slow_attention, {"heads": 2, "seq": 7}),
+    "attention_causal": (partial(slow_attention, causal=True), {"heads": 2, "seq": 7}),
     "spmv": (slow_spmv, {"n": 40, "width": 16}),
 }
 
