@@ -1,8 +1,8 @@
 """A library in a process of its own: does it run, and are its results right?
 
 ``python -m experiments.benchmarks.cutlass_kernels.checking KIND LIBRARY [--b-rows-of-n]``, KIND
-product or grouped, prints one JSON object; `failure` is empty if all is well. A kernel that
-faults or hangs takes only this process with it.
+product, grouped or gradient, prints one JSON object; `failure` is empty if all is well. A kernel
+that faults or hangs takes only this process with it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.benchmarks.cutlass_kernels.comparing import GuardedMatrix, disagreement
-from experiments.benchmarks.cutlass_kernels.launching import Grouped, Product
+from experiments.benchmarks.cutlass_kernels.launching import Grouped, Product, WeightGradient
 from mcts.errors import RooftreeError
 
 _DEADLINE_S = 120
@@ -23,6 +23,7 @@ _ODD_SHAPES = ((1000, 1096, 520), (8, 8, 8), (384, 2056, 4104))
 """Not divisible by any tile; as small as TMA allows; and few tiles with a long sum."""
 
 
+ONE_MAP = "expert_gemm.cu"
 _ODD_GROUPS = (
     ((130, 0, 1, 257, 64), 264, 520),
     ((0, 0, 7), 1032, 72),
@@ -30,6 +31,8 @@ _ODD_GROUPS = (
 )
 """Rows of each expert, N, K: experts without rows at each end and in the middle, more of them than
 a warp has lanes, and tiles that reach into the next expert."""
+_WHOLE_STEPS = 64
+"""`expert_gemm.cu` built with B_LAYOUT 1 takes whole steps along K, and refuses others."""
 
 
 def check_elsewhere(kind: str, library: Path, *, options: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -75,7 +78,9 @@ def check_grouped(torch: Any, library: Path, *, w_rows_of_n: bool) -> dict[str, 
     grouped = Grouped(library, torch=torch, w_rows_of_n=w_rows_of_n)
     found: dict[str, Any] = {"failure": "", **grouped.facts()}
     torch.manual_seed(7)
-    for counts, n, k in _ODD_GROUPS:
+    whole_steps = w_rows_of_n and library.name.startswith(Path(ONE_MAP).stem)
+    for counts, n, odd_k in _ODD_GROUPS:
+        k = -(-odd_k // _WHOLE_STEPS) * _WHOLE_STEPS if whole_steps else odd_k
         rows, experts = sum(counts), len(counts)
         x = torch.randn(rows, k, device="cuda").bfloat16()
         w = torch.randn(experts, *((k, n) if w_rows_of_n else (n, k)), device="cuda").bfloat16()
@@ -97,11 +102,38 @@ def check_grouped(torch: Any, library: Path, *, w_rows_of_n: bool) -> dict[str, 
     return found
 
 
+def check_gradient(torch: Any, library: Path) -> dict[str, Any]:
+    """As `check_grouped`, for the gradient of the weights, zero where an expert has no rows."""
+    gradient = WeightGradient(library, torch=torch)
+    found: dict[str, Any] = {"failure": "", **gradient.facts()}
+    torch.manual_seed(7)
+    for counts, n, k in (*_ODD_GROUPS, ((0, 0), 64, 72)):
+        rows, experts = sum(counts), len(counts)
+        dy = torch.randn(rows, n, device="cuda").bfloat16()
+        x = torch.randn(rows, k, device="cuda").bfloat16()
+        ends = torch.tensor(counts, device="cuda").cumsum(0).to(torch.int32)
+        reference = torch.cat(
+            [
+                part.double().t() @ other.double()
+                for part, other in zip(dy.split(list(counts)), x.split(list(counts)), strict=True)
+            ]
+        )
+        for raster, swizzle in ((1, 1), (1, 4), (2, 8)):
+            dw = GuardedMatrix(torch, experts * n, k)
+            gradient(dy, x, dw.inside.view(experts, n, k), ends, raster=raster, swizzle=swizzle)
+            torch.cuda.synchronize()
+            wrong = disagreement(torch, dw.inside, reference, max(counts)) or dw.overwritten()
+            if wrong:
+                where = f"{experts} experts, {rows} rows, n={n}, k={k}, raster {raster}"
+                return {**found, "failure": f"{where}, swizzle {swizzle}: {wrong}"}
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m experiments.benchmarks.cutlass_kernels.checking"
     )
-    parser.add_argument("kind", choices=["product", "grouped"])
+    parser.add_argument("kind", choices=["product", "grouped", "gradient"])
     parser.add_argument("library", type=Path)
     parser.add_argument("--b-rows-of-n", action="store_true")
     options = parser.parse_args()
@@ -110,6 +142,8 @@ def main() -> int:
     try:
         if options.kind == "product":
             found = check_product(torch, options.library, b_rows_of_n=options.b_rows_of_n)
+        elif options.kind == "gradient":
+            found = check_gradient(torch, options.library)
         else:
             found = check_grouped(torch, options.library, w_rows_of_n=options.b_rows_of_n)
     except (RooftreeError, RuntimeError) as error:

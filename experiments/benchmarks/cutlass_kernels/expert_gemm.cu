@@ -12,7 +12,8 @@
 // be multiplied (SKIP).
 //
 // X is tokens x K with the rows of expert 0 first; `ends[e]`, on the device, is the row behind the
-// last one of expert e. W is experts x N x K; Y is tokens x N. K and N divisible by 8.
+// last one of expert e. W is experts x N x K, or experts x K x N with B_LAYOUT 1, where K must be
+// divisible by TILE_K; Y is tokens x N. K and N divisible by 8.
 //
 // Build: as bf16_gemm.cu.
 
@@ -122,6 +123,10 @@ SWIZZLE = { values = [1, 2, 4, 8], default = 4, methods = ["memory.block_swizzle
 #ifndef SWIZZLE
 #define SWIZZLE 4
 #endif
+// How each matrix of W lies in memory: 0: N x K, rows of K. 1: K x N, rows of N.
+#ifndef B_LAYOUT
+#define B_LAYOUT 0
+#endif
 
 static_assert(TILE_M % (PINGPONG ? 64 : 128) == 0,
               "a warpgroup takes 64 rows: TILE_M % 64 == 0, or % 128 where two share a tile");
@@ -215,7 +220,9 @@ using Stages =
 // The library's main loop; the walk through tiles and the epilogue are below.
 using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
     cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Element, cutlass::layout::RowMajor,
-    kAligned, Element, cutlass::layout::ColumnMajor, kAligned, float, Tile, Cluster, Stages,
+    kAligned, Element,
+    std::conditional_t<B_LAYOUT == 0, cutlass::layout::ColumnMajor, cutlass::layout::RowMajor>,
+    kAligned, float, Tile, Cluster, Stages,
     std::conditional_t<PINGPONG, cutlass::gemm::KernelTmaWarpSpecializedPingpong,
                        cutlass::gemm::KernelTmaWarpSpecializedCooperative>>::CollectiveOp;
 using TiledMma = typename Mainloop::TiledMma;
@@ -240,9 +247,10 @@ struct Problem {
   int experts, rows, n, k, band;
 };
 
-// One block's share of a cluster's tile: its first row and column in Y, its first row in W.
+// One block's share of a cluster's tile: its first row and column in Y, and where its part of W
+// begins in the matrix of all experts, along N and along K.
 struct Work {
-  int row, end, column, weights_row;
+  int row, end, column, weights_n, weights_k;
 };
 
 // Counts every expert's tiles, in clusters, and leaves the running sums and the ends in shared
@@ -285,7 +293,9 @@ __device__ Work work_at(const Problem& problem, const Beside& beside, int index,
   const int within = local - band * problem.band * across;
   const int m = (band * problem.band + within % height) * CLUSTER_M + rank % CLUSTER_M;
   const int n = within / height * CLUSTER_N + rank / CLUSTER_M;
-  return {begin + m * TILE_M, end, n * TILE_N, low * problem.n + n * TILE_N};
+  const int column = n * TILE_N;
+  if (B_LAYOUT == 1) return {begin + m * TILE_M, end, column, column, low * problem.k};
+  return {begin + m * TILE_M, end, column, low * problem.n + column, 0};
 }
 
 __device__ void stage_matrices(std::uint32_t address, const std::uint32_t (&values)[4]) {
@@ -436,13 +446,14 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (warp == 0) {
       auto state = cutlass::make_producer_start_state<Pipeline>();
       const auto x = problem.maps.tma_load_a.get_tma_tensor(make_shape(problem.rows, problem.k, 1));
-      const auto w = problem.maps.tma_load_b.get_tma_tensor(
-          make_shape(problem.experts * problem.n, problem.k, 1));
+      const int w_n = problem.n * (B_LAYOUT == 0 ? problem.experts : 1);
+      const int w_k = problem.k * (B_LAYOUT == 1 ? problem.experts : 1);
+      const auto w = problem.maps.tma_load_b.get_tma_tensor(make_shape(w_n, w_k, 1));
       for (int at = own, turn = 0; at < total; at = following(at, turn++)) {
         const Work work = work_at(problem, shared.beside, at, rank);
         auto x_tiles = local_tile(domain_offset(make_coord(work.row, 0, 0), x), Tile{},
                                   make_coord(_, _, _), Step<_1, Underscore, _1>{});
-        auto w_tiles = local_tile(domain_offset(make_coord(work.weights_row, 0, 0), w), Tile{},
+        auto w_tiles = local_tile(domain_offset(make_coord(work.weights_n, work.weights_k, 0), w), Tile{},
                                   make_coord(_, _, _), Step<Underscore, _1, _1>{});
         auto steps = make_coord_iterator(shape<3>(x_tiles));
         mainloop.load(problem.maps, pipeline, state, cute::make_tuple(x_tiles, w_tiles),
@@ -555,8 +566,11 @@ int grouped_gemm_ordered(const void* x, const void* w, void* y, const int* ends,
     return refuse(1, "sizes must be positive: %d rows, %d experts, n=%d, k=%d", rows, experts, n, k);
   if (experts > kMostExperts)
     return refuse(1, "%d experts are more than the %d that fit its table", experts, kMostExperts);
-  if (static_cast<std::int64_t>(experts) * n > INT32_MAX)
-    return refuse(1, "%d experts of %d columns pass what a coordinate holds", experts, n);
+  const int piled = B_LAYOUT == 1 ? k : n;  // of each expert's W, in the matrix of all of them
+  if (static_cast<std::int64_t>(experts) * piled > INT32_MAX)
+    return refuse(1, "%d experts of %d rows pass what a coordinate holds", experts, piled);
+  if (B_LAYOUT == 1 && k % TILE_K)
+    return refuse(1, "with rows of N, k=%d must be divisible by %d", k, TILE_K);
   if (k % kAligned || n % kAligned)
     return refuse(1, "TMA needs rows of a multiple of 16 bytes: n=%d, k=%d are not both divisible "
                   "by %d", n, k, kAligned);
@@ -589,9 +603,22 @@ int grouped_gemm_ordered(const void* x, const void* w, void* y, const int* ends,
 
   Problem problem{};
   const auto by_rows = cute::make_stride(static_cast<std::int64_t>(k), cute::_1{}, std::int64_t{0});
+  const auto* x_begin = static_cast<const Element*>(x);
+  const auto* w_begin = static_cast<const Element*>(w);
+#if B_LAYOUT == 0
   problem.maps = Mainloop::to_underlying_arguments(
-      cute::make_shape(rows, experts * n, k, 1),
-      {static_cast<const Element*>(x), by_rows, static_cast<const Element*>(w), by_rows}, nullptr);
+      cute::make_shape(rows, experts * n, k, 1), {x_begin, by_rows, w_begin, by_rows}, nullptr);
+#else
+  // One matrix of all experts' rows of N below each other: deeper than X, so it gets its own map.
+  const auto by_columns =
+      cute::make_stride(cute::_1{}, static_cast<std::int64_t>(n), std::int64_t{0});
+  problem.maps = Mainloop::to_underlying_arguments(
+      cute::make_shape(rows, n, k, 1), {x_begin, by_rows, w_begin, by_columns}, nullptr);
+  problem.maps.tma_load_b =
+      Mainloop::to_underlying_arguments(cute::make_shape(rows, n, experts * k, 1),
+                                        {x_begin, by_rows, w_begin, by_columns}, nullptr)
+          .tma_load_b;
+#endif
   problem.y = static_cast<Element*>(y);
   problem.ends = ends;
   problem.progress = static_cast<Progress*>(workspace);

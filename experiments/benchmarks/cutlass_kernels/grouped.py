@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from experiments.benchmarks.cutlass_kernels.building import Built, Configuration
+from experiments.benchmarks.cutlass_kernels.checking import ONE_MAP
 from experiments.benchmarks.cutlass_kernels.comparing import disagreement
 from experiments.benchmarks.cutlass_kernels.contest import SEED, Call, GemmProblem, Variant
 from experiments.benchmarks.cutlass_kernels.launching import Grouped, LaunchFailed
 from experiments.benchmarks.cutlass_kernels.products import order
 
-SOURCE, ONE_MAP = "grouped_gemm.cu", "expert_gemm.cu"
+SOURCE = "grouped_gemm.cu"
 _TILES = (
     ((128, 256, 64), (2, 1), False),
     ((128, 256, 64), (1, 2), False),
@@ -56,7 +57,8 @@ SIZES = ((8, 8192, 14336, 4096), (32, 16384, 4096, 7168), (128, 32768, 1536, 204
 ORDERS = tuple((raster, swizzle) for raster in (1, 2) for swizzle in (1, 2, 4, 8))
 CUBLAS, TORCH, TRITON = "cuBLAS per expert", "torch grouped_mm", "Triton"
 RIVALS = (CUBLAS, TORCH, TRITON)
-_REFUSALS = (RuntimeError, ValueError)
+REFUSALS: tuple[type[Exception], ...] = (RuntimeError, ValueError)
+"""What PyTorch raises for sizes or strides that it does not take."""
 _SPREAD = 0.5
 """Standard deviation of the logarithm of an expert's share: the busiest of 8 gets about twice its
 even share."""
@@ -161,7 +163,7 @@ def _by_torch(torch: Any, x: Any, w: Any, ends: Any, say: Callable[[str], None])
         say(f"{TORCH}: PyTorch {torch.__version__} has none")
         return []
     call = partial(product, x, w.transpose(-2, -1), offs=ends)
-    return [Variant(name=TORCH, family=TORCH, call=_failing_as_launch(call, _REFUSALS))]
+    return [Variant(name=TORCH, family=TORCH, call=failing_as_launch(call, REFUSALS))]
 
 
 def _by_triton(
@@ -191,13 +193,13 @@ def _by_triton(
                         Variant(
                             name=name,
                             family=family,
-                            call=_failing_as_launch(call, kernel.FAILURES),
+                            call=failing_as_launch(call, kernel.FAILURES),
                         )
                     )
     return variants
 
 
-def _failing_as_launch(call: Call, failures: tuple[type[Exception], ...]) -> Call:
+def failing_as_launch(call: Call, failures: tuple[type[Exception], ...]) -> Call:
     """Others' failures (too much shared memory, unsupported strides) as our own kind of error."""
 
     def guarded() -> Any:

@@ -5,6 +5,8 @@
 // N. B_LAYOUT says how each matrix of W lies in memory:
 //   0: N x K, rows of K (a linear layer's weight);
 //   1: K x N, rows of N.
+// With WGRAD the third of a layer's products, dW = dY^T X for each expert, whose depth is its rows: x is dY
+// (tokens x N), w is X (tokens x K), and y is dW, a matrix N x K per expert, zero for one without rows.
 // The host never learns how many rows an expert has: a small kernel turns `ends` into the list of
 // problems that the blocks share out among themselves. Experts without rows cost nothing.
 // Pointers and rows must be aligned to 16 bytes: K and N divisible by 8.
@@ -114,6 +116,9 @@ SWIZZLE = { values = [1, 2, 4, 8], default = 1, methods = ["memory.block_swizzle
 #ifndef B_LAYOUT
 #define B_LAYOUT 0
 #endif
+#ifndef WGRAD
+#define WGRAD 0
+#endif
 
 static_assert(PINGPONG || TILE_M % 128 == 0,
               "the cooperative schedule gives 64 rows to each of two warpgroups: TILE_M % 128 == 0");
@@ -122,7 +127,9 @@ namespace grouped_product {
 
 using Element = cutlass::bfloat16_t;
 using RowMajor = cutlass::layout::RowMajor;
-using LayoutB = std::conditional_t<B_LAYOUT == 0, cutlass::layout::ColumnMajor, RowMajor>;
+using ColumnMajor = cutlass::layout::ColumnMajor;
+using LayoutA = std::conditional_t<WGRAD, ColumnMajor, RowMajor>;
+using LayoutB = std::conditional_t<B_LAYOUT == 0 && !WGRAD, ColumnMajor, RowMajor>;
 using Tile = cute::Shape<cute::Int<TILE_M>, cute::Int<TILE_N>, cute::Int<TILE_K>>;
 using Cluster = cute::Shape<cute::Int<CLUSTER_M>, cute::Int<CLUSTER_N>, cute::_1>;
 using One = cute::Shape<int, int, int>;
@@ -148,7 +155,7 @@ using Stages =
     std::conditional_t<STAGES == 0, Carveout, cutlass::gemm::collective::StageCount<STAGES>>;
 
 using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
-    cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Element, RowMajor*, kAligned, Element,
+    cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Element, LayoutA*, kAligned, Element,
     LayoutB*, kAligned, float, Tile, Cluster, Stages, MainSchedule>::CollectiveOp;
 
 using Kernel = cutlass::gemm::kernel::GemmUniversal<Problem, Mainloop, Epilogue>;
@@ -228,6 +235,16 @@ __global__ void list_problems(Lists lists, const Element* x, const Element* w, E
   for (int e = blockIdx.x * blockDim.x + threadIdx.x; e < experts; e += gridDim.x * blockDim.x) {
     const int begin = e == 0 ? 0 : ends[e - 1];
     const int rows = max(ends[e] - begin, 0);
+#if WGRAD
+    // No tiles where there is no depth.
+    lists.shapes[e] = cute::make_shape(rows > 0 ? n : 0, k, rows);
+    lists.x[e] = x + static_cast<std::int64_t>(begin) * n;
+    lists.w[e] = w + static_cast<std::int64_t>(begin) * k;
+    lists.y[e] = y + static_cast<std::int64_t>(e) * n * k;
+    lists.x_strides[e] = packed<StrideA>(n, rows);
+    lists.w_strides[e] = packed<StrideB>(k, rows);
+    lists.y_strides[e] = packed<StrideD>(n, k);
+#else
     lists.shapes[e] = cute::make_shape(rows, n, k);
     lists.x[e] = x + static_cast<std::int64_t>(begin) * k;
     lists.w[e] = w + static_cast<std::int64_t>(e) * n * k;
@@ -235,8 +252,20 @@ __global__ void list_problems(Lists lists, const Element* x, const Element* w, E
     lists.x_strides[e] = packed<StrideA>(rows, k);
     lists.w_strides[e] = packed<StrideB>(n, k);
     lists.y_strides[e] = packed<StrideD>(rows, n);
+#endif
   }
 }
+
+#if WGRAD
+// What belongs to an expert without rows is zero.
+__global__ void clear_empty(Element* y, const int* ends, std::int64_t size) {
+  const int e = blockIdx.y;
+  if (ends[e] > (e == 0 ? 0 : ends[e - 1])) return;
+  uint4* to = reinterpret_cast<uint4*>(y + e * size);
+  for (std::int64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size / 8; i += gridDim.x * blockDim.x)
+    to[i] = uint4{};
+}
+#endif
 
 typename Gemm::Arguments arguments(const Lists& lists, int experts, int raster, int swizzle,
                                    int device) {
@@ -289,7 +318,6 @@ int grouped_gemm_ordered(const void* x, const void* w, void* y, const int* ends,
                          std::size_t workspace_bytes, cudaStream_t stream) {
   if (rows < 0 || experts <= 0 || n <= 0 || k <= 0)
     return refuse(1, "sizes must be positive: %d rows, %d experts, n=%d, k=%d", rows, experts, n, k);
-  if (rows == 0) return 0;
   if (k % kAligned || n % kAligned)
     return refuse(1, "TMA needs rows of a multiple of 16 bytes: n=%d, k=%d are not both divisible "
                   "by %d", n, k, kAligned);
@@ -297,6 +325,13 @@ int grouped_gemm_ordered(const void* x, const void* w, void* y, const int* ends,
     return refuse(1, "TMA needs pointers aligned to 16 bytes");
   if (reinterpret_cast<std::uintptr_t>(workspace) % 128 != 0)
     return refuse(1, "the workspace holds tensor maps: align it to 128 bytes");
+#if WGRAD
+  clear_empty<<<dim3(16, experts), 256, 0, stream>>>(static_cast<Element*>(y), ends,
+                                                     static_cast<std::int64_t>(n) * k);
+  if (cudaError_t error = cudaGetLastError())
+    return refuse(2, "the kernel that clears: %s", cudaGetErrorString(error));
+#endif
+  if (rows == 0) return 0;
   int device = 0;
   if (cudaError_t error = cudaGetDevice(&device))
     return refuse(2, "no device: %s", cudaGetErrorString(error));

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +56,11 @@ class Product:
             raise LaunchFailed(f"{self._failure().decode()} (code {code})")
 
 
-class Grouped:
-    """`grouped_gemm.cu` or `expert_gemm.cu` in a library: Y = X W^T for each expert; X W where the
-    first was built with B_LAYOUT 1.
-    """
+class _Experts:
+    """`grouped_gemm.cu` or `expert_gemm.cu` in a library."""
 
-    def __init__(self, library: Path, *, torch: Any, w_rows_of_n: bool = False) -> None:
+    def __init__(self, library: Path, *, torch: Any) -> None:
         self._torch = torch
-        self._w_rows_of_n = w_rows_of_n
         self._library = library_of(library)
         self._failure = self._library.grouped_gemm_failure
         self._failure.restype = ctypes.c_char_p
@@ -77,6 +74,27 @@ class Grouped:
         """Shared memory in bytes, pipeline stages and threads of a block."""
         return block_facts(self._library.grouped_gemm_facts)
 
+    def _launch(
+        self, tensors: Sequence[Any], sizes: tuple[int, int, int, int], raster: int, swizzle: int
+    ) -> None:
+        """Calls it on the present stream; `sizes` are rows, experts, N, K."""
+        stream = self._torch.cuda.current_stream().cuda_stream
+        room = self._workspace.of(self._room, sizes[1])
+        code = self._call(
+            *(tensor.data_ptr() for tensor in tensors), *sizes, raster, swizzle,
+            room.data_ptr(), room.numel(), stream,
+        )  # fmt: skip
+        if code != 0:
+            raise LaunchFailed(f"{self._failure().decode()} (code {code})")
+
+
+class Grouped(_Experts):
+    """Y = X W^T for each expert, or X W if the library was built with B_LAYOUT 1."""
+
+    def __init__(self, library: Path, *, torch: Any, w_rows_of_n: bool = False) -> None:
+        super().__init__(library, torch=torch)
+        self._w_rows_of_n = w_rows_of_n
+
     def __call__(
         self, x: Any, w: Any, y: Any, ends: Any, *, raster: int = 1, swizzle: int = 1
     ) -> None:
@@ -89,14 +107,22 @@ class Grouped:
         experts, n, k = w.shape
         if self._w_rows_of_n:
             n, k = k, n
-        stream = self._torch.cuda.current_stream().cuda_stream
-        room = self._workspace.of(self._room, experts)
-        code = self._call(
-            x.data_ptr(), w.data_ptr(), y.data_ptr(), ends.data_ptr(), x.shape[0], experts, n, k,
-            raster, swizzle, room.data_ptr(), room.numel(), stream,
-        )  # fmt: skip
-        if code != 0:
-            raise LaunchFailed(f"{self._failure().decode()} (code {code})")
+        self._launch((x, w, y, ends), (x.shape[0], experts, n, k), raster, swizzle)
+
+
+class WeightGradient(_Experts):
+    """dW = dY^T X for each expert, by `grouped_gemm.cu` built with WGRAD 1."""
+
+    def __call__(
+        self, dy: Any, x: Any, dw: Any, ends: Any, *, raster: int = 1, swizzle: int = 1
+    ) -> None:
+        """Writes the experts' products into `dw`, on the present stream.
+
+        dy: (rows, N); x: (rows, K); dw: (experts, N, K); all contiguous, bf16. ends: as for
+        `Grouped`. LaunchFailed with the launcher's own words.
+        """
+        experts, n, k = dw.shape
+        self._launch((dy, x, dw, ends), (x.shape[0], experts, n, k), raster, swizzle)
 
 
 class _Workspace:

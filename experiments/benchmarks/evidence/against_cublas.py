@@ -49,7 +49,7 @@ _BEGIN = time.perf_counter()
 def main() -> int:
     options = _options()
     try:
-        torch = _torch()
+        torch = hopper_torch()
         tree = open_corpus(options.cutlass)
         say(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, CUTLASS {tree.version}")
         usable = built_and_checked(
@@ -111,17 +111,17 @@ def _compared(
             products.product_work(torch, libraries, shape=shape, b_rows_of_n=rows_of_n)
             for shape in options.shapes
         )
-        findings += _table(timer, works, first="M x N x K", rivals=(products.RIVAL,))
+        findings += print_table(timer, works, first="M x N x K", rivals=(products.RIVAL,))
     if ours := [built for built in usable if _kind(built.configuration) == "grouped"]:
         groups = grouped.loaded(torch, ours)
         works = (grouped.grouped_work(torch, groups, size=size, say=say) for size in grouped.SIZES)
-        findings += _table(timer, works, first="grouped", rivals=grouped.RIVALS)
+        findings += print_table(timer, works, first="grouped", rivals=grouped.RIVALS)
     if not findings:
         say("nothing was compared: no configuration compiled and gave right results")
     return findings
 
 
-def _table(
+def print_table(
     timer: Interleaved,
     works: Iterator[tuple[GemmProblem, list[Variant], dict[str, list[Variant]]]],
     *,
@@ -141,6 +141,8 @@ def _table(
 
 
 def _kind(configuration: Configuration) -> str:
+    if ("WGRAD", 1) in configuration.extra:
+        return "gradient"
     return "product" if configuration.source == products.SOURCE else "grouped"
 
 
@@ -184,7 +186,8 @@ def _chosen(options: argparse.Namespace) -> list[Configuration]:
     return chosen
 
 
-def _torch() -> Any:
+def hopper_torch() -> Any:
+    """PyTorch, where it sees a GPU that our kernels run on. InputError elsewhere."""
     try:
         import torch
     except ImportError:

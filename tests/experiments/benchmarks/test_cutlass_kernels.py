@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from experiments.benchmarks.cutlass_kernels import contest, grouped, products
+from experiments.benchmarks.cutlass_kernels import contest, expert_layers, grouped, products
 from experiments.benchmarks.cutlass_kernels.building import (
     SOURCES,
     Built,
@@ -27,10 +27,12 @@ from experiments.benchmarks.cutlass_kernels.building import (
 )
 from experiments.benchmarks.cutlass_kernels.checking import check_elsewhere
 from experiments.benchmarks.cutlass_kernels.contest import GemmProblem, Variant
+from experiments.benchmarks.cutlass_kernels.expert_layers import DIRECTIONS
 from experiments.benchmarks.cutlass_kernels.launching import LaunchFailed
 from mcts.domain import HOST, evaluate, parse_host_plan
 
-ALL = (*products.CONFIGURATIONS, *grouped.CONFIGURATIONS)
+LAYERS = tuple(one for way in DIRECTIONS for one in expert_layers.configurations(way))
+ALL = (*products.CONFIGURATIONS, *grouped.CONFIGURATIONS, *LAYERS[len(grouped.CONFIGURATIONS) :])
 KERNELS = ("bf16_gemm.cu", "grouped_gemm.cu", "expert_gemm.cu")
 SASS = """
         /*0000*/                   LDC R1, c[0x0][0x28] ;
@@ -53,7 +55,7 @@ def test_a_kernel_is_a_host_candidate_whose_tunables_are_its_macros(kernel: str)
     defaults = dict(re.findall(r"#ifndef (\w+)\n#define \1 (\d+)", text))
     for name, tunable in plan.tunables.items():
         assert str(tunable.default) == defaults[name], name
-    assert set(defaults) - set(plan.tunables) <= {"STAGES", "B_LAYOUT"}
+    assert set(defaults) - set(plan.tunables) <= {"STAGES", "B_LAYOUT", "WGRAD"}
     assert f"int {plan.launcher}(" in text and f"{plan.failure}()" in text
 
 
@@ -70,7 +72,7 @@ def test_a_configuration_that_is_compared_is_one_that_a_search_could_reach(
 
 
 def test_names_of_configurations_tell_them_apart() -> None:
-    for group in (products.CONFIGURATIONS, grouped.CONFIGURATIONS):
+    for group in (products.CONFIGURATIONS, grouped.CONFIGURATIONS, LAYERS):
         assert len({(one.source, one.name) for one in group}) == len(group)
     one = Configuration(source="bf16_gemm.cu", stream_k=True, extra=(("B_LAYOUT", 1),))
     assert one.name == "128x256x64 2x1 stream-K B_LAYOUT=1"
@@ -131,6 +133,7 @@ def test_a_library_that_cannot_be_used_takes_only_its_own_process_with_it(tmp_pa
     library.write_text("no library", encoding="utf-8")
     assert check_elsewhere("product", library)["failure"]
     assert check_elsewhere("grouped", library)["failure"]
+    assert check_elsewhere("gradient", library)["failure"]
 
 
 class Clock:
