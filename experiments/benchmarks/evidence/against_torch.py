@@ -49,7 +49,8 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def _torch() -> Any:
+def torch_with_gpu() -> Any:
+    """PyTorch, with TF32 off. InputError if there is none, or if it sees no GPU."""
     try:
         import torch
     except ImportError:
@@ -69,7 +70,7 @@ def as_tensor(torch: Any, stored: Any, dtype: str, *, device: str) -> Any:
     return tensor.to(device)
 
 
-def _times_us(torch: Any, call: Callable[[], Any]) -> list[float]:
+def times_us(torch: Any, call: Callable[[], Any]) -> list[float]:
     """The times of a call in microseconds, after three calls to warm up."""
     flush = torch.ones(FLUSH_BYTES // 4, device="cuda")
     events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(REPEATS)]
@@ -115,13 +116,13 @@ def _row(torch: Any, source: TaskSource, device: int) -> str:
         for buffer in task.inputs
     ]
     call = operators(torch)[task.name](inputs)
-    torch_us = _times_us(torch, call)
+    torch_us = times_us(torch, call)
     compiled_us = _compiled_us(torch, call)
     public, public_us = fastest_public(torch, task.name, inputs, call())
     moved = evaluate_int(task.cost.bytes, shape)
     source_buffer = torch.rand(moved // 8, device="cuda")
     target = torch.empty_like(source_buffer)
-    copy_us = statistics.median(_times_us(torch, lambda: target.copy_(source_buffer)))
+    copy_us = statistics.median(times_us(torch, lambda: target.copy_(source_buffer)))
     flops = evaluate_int(task.cost.flops, shape)
     rate = f"{moved / timing.median_us / 1e3:.0f} GB/s"
     share = f"{copy_us / timing.median_us:.1%} of a copy ({moved / copy_us / 1e3:.0f} GB/s)"
@@ -151,7 +152,7 @@ def _compiled_us(torch: Any, call: Callable[[], Any]) -> list[float]:
     """
     torch.compiler.reset()
     try:
-        return _times_us(torch, torch.compile(call, dynamic=False))
+        return times_us(torch, torch.compile(call, dynamic=False))
     except Exception as error:  # noqa: BLE001 - whatever the compiler fails with
         print(f"torch.compile: {str(error).splitlines()[0]}", file=sys.stderr)
         return []
@@ -167,7 +168,7 @@ def fastest_public(
             call = rival(torch, inputs)
             if not agrees(call(), expected):
                 raise InputError("its result is not PyTorch's")
-            found[name] = _times_us(torch, call)
+            found[name] = times_us(torch, call)
         except (InputError, RuntimeError) as error:
             print(f"{task}, {name}: {str(error).splitlines()[0]}", file=sys.stderr)
     if not found:
@@ -204,7 +205,7 @@ def main() -> int:
     parser.add_argument("--device", type=int, default=0)
     options = parser.parse_args()
     try:
-        torch = _torch()
+        torch = torch_with_gpu()
         known = operators(torch)
         print(f"| {' | '.join(COLUMNS)} |")
         print(f"|{' --- |' * len(COLUMNS)}")

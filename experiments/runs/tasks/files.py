@@ -181,7 +181,8 @@ def _refuse_problem_options(**is_given: bool) -> None:
     """Raise InputError for the first option that is given."""
     for name, given in is_given.items():
         if given:
-            raise InputError(f"--{name} is for KernelBench problem files (.py)")
+            hint = "; an input of a task folder says `tf32 = true`" if name == "policy" else ""
+            raise InputError(f"--{name} is for KernelBench problem files (.py){hint}")
 
 
 def problem_source(

@@ -84,7 +84,7 @@ def test_the_fastest_public_kernel_that_is_right_is_shown(
     rivals = {"A": lacking, "B": giving(3.0), "C": giving(2.0), "D": giving(2.0)}
     monkeypatch.setattr(against_torch, "PUBLIC", {"twice": rivals, "thrice": {"A": lacking}})
     times = iter(([5.0], [4.0]))
-    monkeypatch.setattr(against_torch, "_times_us", lambda *_: next(times))
+    monkeypatch.setattr(against_torch, "times_us", lambda *_: next(times))
     x = torch.ones(3)
     assert fastest_public(torch, "twice", [x], 2 * x) == ("D", [4.0])
     said = capsys.readouterr().err
@@ -100,7 +100,7 @@ def test_each_call_is_compiled_for_its_own_shape(monkeypatch: pytest.MonkeyPatch
     spied = SimpleNamespace(
         compiler=torch.compiler, compile=partial(torch.compile, backend=counter)
     )
-    monkeypatch.setattr(against_torch, "_times_us", lambda _, call: [float(call().sum())])
+    monkeypatch.setattr(against_torch, "times_us", lambda _, call: [float(call().sum())])
 
     def of(x: Any) -> Any:
         return lambda: x + 1
