@@ -11,10 +11,16 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from experiments.benchmarks.cutlass_kernels.comparing import GuardedMatrix, disagreement
+from experiments.benchmarks.cutlass_kernels.comparing import (
+    GuardedMatrix,
+    disagreement,
+    expert_products,
+)
+from experiments.benchmarks.cutlass_kernels.grouped import ONE_MAP
 from experiments.benchmarks.cutlass_kernels.launching import Grouped, Product, WeightGradient
 from mcts.errors import RooftreeError
 
@@ -23,7 +29,6 @@ _ODD_SHAPES = ((1000, 1096, 520), (8, 8, 8), (384, 2056, 4104))
 """Not divisible by any tile; as small as TMA allows; and few tiles with a long sum."""
 
 
-ONE_MAP = "expert_gemm.cu"
 _ODD_GROUPS = (
     ((130, 0, 1, 257, 64), 264, 520),
     ((0, 0, 7), 1032, 72),
@@ -85,20 +90,10 @@ def check_grouped(torch: Any, library: Path, *, w_rows_of_n: bool) -> dict[str, 
         x = torch.randn(rows, k, device="cuda").bfloat16()
         w = torch.randn(experts, *((k, n) if w_rows_of_n else (n, k)), device="cuda").bfloat16()
         ends = torch.tensor(counts, device="cuda").cumsum(0).to(torch.int32)
-        reference = torch.cat(
-            [
-                part.double() @ (one if w_rows_of_n else one.t()).double()
-                for part, one in zip(x.split(list(counts)), w, strict=True)
-            ]
-        )
-        for raster, swizzle in ((1, 1), (1, 4), (2, 8)):
-            y = GuardedMatrix(torch, rows, n)
-            grouped(x, w, y.inside, ends, raster=raster, swizzle=swizzle)
-            torch.cuda.synchronize()
-            wrong = disagreement(torch, y.inside, reference, k) or y.overwritten()
-            if wrong:
-                where = f"{experts} experts, {rows} rows, n={n}, k={k}, raster {raster}"
-                return {**found, "failure": f"{where}, swizzle {swizzle}: {wrong}"}
+        reference = expert_products(torch, "dgrad" if w_rows_of_n else "forward", x, w, counts)
+        wrong = _wrong_order(torch, grouped, x, w, ends, reference, (rows, n), depth=k)
+        if wrong:
+            return {**found, "failure": f"{experts} experts, {rows} rows, n={n}, k={k}, {wrong}"}
     return found
 
 
@@ -112,21 +107,36 @@ def check_gradient(torch: Any, library: Path) -> dict[str, Any]:
         dy = torch.randn(rows, n, device="cuda").bfloat16()
         x = torch.randn(rows, k, device="cuda").bfloat16()
         ends = torch.tensor(counts, device="cuda").cumsum(0).to(torch.int32)
-        reference = torch.cat(
-            [
-                part.double().t() @ other.double()
-                for part, other in zip(dy.split(list(counts)), x.split(list(counts)), strict=True)
-            ]
-        )
-        for raster, swizzle in ((1, 1), (1, 4), (2, 8)):
-            dw = GuardedMatrix(torch, experts * n, k)
-            gradient(dy, x, dw.inside.view(experts, n, k), ends, raster=raster, swizzle=swizzle)
-            torch.cuda.synchronize()
-            wrong = disagreement(torch, dw.inside, reference, max(counts)) or dw.overwritten()
-            if wrong:
-                where = f"{experts} experts, {rows} rows, n={n}, k={k}, raster {raster}"
-                return {**found, "failure": f"{where}, swizzle {swizzle}: {wrong}"}
+        reference = expert_products(torch, "wgrad", dy, x, counts)
+        shape, depth = (experts, n, k), max(counts)
+        wrong = _wrong_order(torch, gradient, dy, x, ends, reference, shape, depth=depth)
+        if wrong:
+            return {**found, "failure": f"{experts} experts, {rows} rows, n={n}, k={k}, {wrong}"}
     return found
+
+
+def _wrong_order(
+    torch: Any,
+    product: Callable[..., None],
+    a: Any,
+    b: Any,
+    ends: Any,
+    reference: Any,
+    shape: tuple[int, ...],
+    *,
+    depth: int,
+) -> str:
+    """What is wrong in the first order of tiles in which anything is; "" if nothing is.
+
+    shape: of what the product writes, whose rows `reference` has below each other.
+    """
+    for raster, swizzle in ((1, 1), (1, 4), (2, 8)):
+        out = GuardedMatrix(torch, *reference.shape)
+        product(a, b, out.inside.view(shape), ends, raster=raster, swizzle=swizzle)
+        torch.cuda.synchronize()
+        if wrong := disagreement(torch, out.inside, reference, depth) or out.overwritten():
+            return f"raster {raster}, swizzle {swizzle}: {wrong}"
+    return ""
 
 
 def main() -> int:

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 _ROUNDING = 2.0**-8
 """A bf16 result lies within half of this, relative, of the sum it was rounded from."""
 _SUMMING = 2.0**-12
 """Times the root of K: room for fp32 sums of products of unit variance, whatever their order. One
 product that is missing is off by about 1, a missing step of 64 by about 8."""
+
+
+Direction = Literal["forward", "dgrad", "wgrad"]
+"""Y = X W^T, dX = dY W and dW = dY^T X for each expert."""
+
+
+def expert_products(torch: Any, direction: Direction, a: Any, b: Any, counts: Sequence[int]) -> Any:
+    """The products of all experts in fp64, below each other as one matrix.
+
+    a, b: what the direction multiplies, in the order in which it is written; `counts` are the rows
+    of each expert.
+    """
+    parts = a.split(list(counts))
+    others = b.split(list(counts)) if direction == "wgrad" else b
+    return torch.cat(
+        [
+            (one.t() if direction == "wgrad" else one).double()
+            @ (two.t() if direction == "forward" else two).double()
+            for one, two in zip(parts, others, strict=True)
+        ]
+    )
 
 
 def allowed(torch: Any, reference: Any, depth: int) -> Any:

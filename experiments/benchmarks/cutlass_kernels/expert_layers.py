@@ -8,28 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from experiments.benchmarks.cutlass_kernels.building import Built, Configuration
-from experiments.benchmarks.cutlass_kernels.comparing import disagreement
+from experiments.benchmarks.cutlass_kernels.comparing import (
+    Direction,
+    disagreement,
+    expert_products,
+)
 from experiments.benchmarks.cutlass_kernels.contest import Call, GemmProblem, Variant
 from experiments.benchmarks.cutlass_kernels.grouped import (
     CONFIGURATIONS,
-    ORDERS,
-    REFUSALS,
     SOURCE,
     TORCH,
-    failing_as_launch,
-    family,
+    by_torch,
+    in_every_order,
     uneven_counts,
 )
 from experiments.benchmarks.cutlass_kernels.launching import Grouped, WeightGradient
-from experiments.benchmarks.cutlass_kernels.products import order
 from experiments.benchmarks.kernels_for_comparison.veomni import Shapes, VeOmni
 
-Direction = Literal["forward", "dgrad", "wgrad"]
 DIRECTIONS: tuple[Direction, ...] = ("forward", "dgrad", "wgrad")
 AS_IT_COMES, TUNED = "VeOmni as it comes", "VeOmni, tuned here"
 RIVALS = (AS_IT_COMES, TUNED, TORCH)
@@ -129,7 +128,7 @@ def layer_work(
     a = torch.randn(a_shape, device="cuda", dtype=torch.bfloat16)
     b = torch.randn(b_shape, device="cuda", dtype=torch.bfloat16)
     out = torch.empty(out_shape, device="cuda", dtype=torch.bfloat16)
-    reference = _reference(direction, a, b, counts)
+    reference = expert_products(torch, direction, a, b, counts)
     depth = {"forward": layer.k, "dgrad": layer.n, "wgrad": max(counts)}[direction]
 
     def failure(call: Call) -> str:
@@ -140,53 +139,14 @@ def layer_work(
         return disagreement(torch, found.reshape(reference.shape), reference, depth)
 
     short = ends.to(torch.int32)
-    ours = [
-        Variant(
-            name=f"{family(built.configuration)}, {order(raster)}, bands of {swizzle}",
-            family=family(built.configuration),
-            call=partial(product, a, b, out, short, raster=raster, swizzle=swizzle),
-            built=built,
-        )
-        for built, product in libraries
-        for raster, swizzle in ORDERS
-    ]
-    rivals = {
-        AS_IT_COMES: veomni.as_it_comes(direction, a, b, out, ends, family=AS_IT_COMES),
-        TUNED: veomni.tuned(direction, a, b, out, ends, family=TUNED),
-        TORCH: _by_torch(torch, direction, a, b, short, say),
-    }
-    flops = 2 * layer.rows * layer.n * layer.k
-    problem = GemmProblem(name=f"{layer.model}, {direction}", flops=flops, failure=failure)
-    return problem, ours, rivals
-
-
-def _reference(direction: Direction, a: Any, b: Any, counts: Sequence[int]) -> Any:
-    """The product in fp64, as one matrix."""
-    import torch
-
-    parts = a.split(list(counts))
-    if direction == "wgrad":
-        others = b.split(list(counts))
-        products = [one.t().double() @ two.double() for one, two in zip(parts, others, strict=True)]
-    else:
-        products = [
-            one.double() @ (two.double() if direction == "dgrad" else two.double().t())
-            for one, two in zip(parts, b, strict=True)
-        ]
-    return torch.cat(products)
-
-
-def _by_torch(
-    torch: Any, direction: Direction, a: Any, b: Any, ends: Any, say: Callable[[str], None]
-) -> list[Variant]:
-    product = getattr(torch.nn.functional, "grouped_mm", None) or getattr(
-        torch, "_grouped_mm", None
-    )
-    if product is None:
-        say(f"{TORCH}: PyTorch {torch.__version__} has none")
-        return []
     left, right = {
         "forward": (a, b.transpose(-2, -1)), "dgrad": (a, b), "wgrad": (a.t(), b),
     }[direction]  # fmt: skip
-    call = partial(product, left, right, offs=ends)
-    return [Variant(name=TORCH, family=TORCH, call=failing_as_launch(call, REFUSALS))]
+    rivals = {
+        AS_IT_COMES: veomni.as_it_comes(direction, a, b, out, ends, family=AS_IT_COMES),
+        TUNED: veomni.tuned(direction, a, b, out, ends, family=TUNED),
+        TORCH: by_torch(torch, left, right, short, say),
+    }
+    flops = 2 * layer.rows * layer.n * layer.k
+    problem = GemmProblem(name=f"{layer.model}, {direction}", flops=flops, failure=failure)
+    return problem, in_every_order(libraries, a, b, out, short), rivals

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from experiments.benchmarks.cutlass_kernels.building import Built, Configuration
-from experiments.benchmarks.cutlass_kernels.checking import ONE_MAP
-from experiments.benchmarks.cutlass_kernels.comparing import disagreement
+from experiments.benchmarks.cutlass_kernels.comparing import disagreement, expert_products
 from experiments.benchmarks.cutlass_kernels.contest import SEED, Call, GemmProblem, Variant
 from experiments.benchmarks.cutlass_kernels.launching import Grouped, LaunchFailed
 from experiments.benchmarks.cutlass_kernels.products import order
 
-SOURCE = "grouped_gemm.cu"
+SOURCE, ONE_MAP = "grouped_gemm.cu", "expert_gemm.cu"
 _TILES = (
     ((128, 256, 64), (2, 1), False),
     ((128, 256, 64), (1, 2), False),
@@ -99,9 +98,7 @@ def grouped_work(
     w = torch.randn(experts, n, k, device="cuda", dtype=torch.bfloat16)
     y = torch.empty(rows, n, device="cuda", dtype=torch.bfloat16)
     ends = torch.tensor(counts, device="cuda").cumsum(0).to(torch.int32)
-    reference = torch.cat(
-        [part.double() @ one.t().double() for part, one in zip(x.split(counts), w, strict=True)]
-    )
+    reference = expert_products(torch, "forward", x, w, counts)
 
     def failure(call: Call) -> str:
         y.fill_(float("nan"))
@@ -109,23 +106,30 @@ def grouped_work(
         torch.cuda.synchronize()
         return disagreement(torch, y if result is None else result, reference, k)
 
-    ours = [
-        Variant(
-            name=f"{family(built.configuration)}, {order(raster)}, bands of {swizzle}",
-            family=family(built.configuration),
-            call=partial(grouped, x, w, y, ends, raster=raster, swizzle=swizzle),
-            built=built,
-        )
-        for built, grouped in libraries
-        for raster, swizzle in ORDERS
-    ]
     rivals = {
         CUBLAS: _per_expert(torch, x, w, y, counts, say),
-        TORCH: _by_torch(torch, x, w, ends, say),
+        TORCH: by_torch(torch, x, w.transpose(-2, -1), ends, say),
         TRITON: _by_triton(torch, x, w, y, ends, say),
     }
     name = f"{experts} experts, {rows} x {n} x {k}"
-    return GemmProblem(name=name, flops=2 * rows * n * k, failure=failure), ours, rivals
+    problem = GemmProblem(name=name, flops=2 * rows * n * k, failure=failure)
+    return problem, in_every_order(libraries, x, w, y, ends), rivals
+
+
+def in_every_order(
+    libraries: Sequence[tuple[Built, Callable[..., None]]], *tensors: Any
+) -> list[Variant]:
+    """Each library on the same tensors, in each of `ORDERS`."""
+    return [
+        Variant(
+            name=f"{family(built.configuration)}, {order(raster)}, bands of {swizzle}",
+            family=family(built.configuration),
+            call=partial(product, *tensors, raster=raster, swizzle=swizzle),
+            built=built,
+        )
+        for built, product in libraries
+        for raster, swizzle in ORDERS
+    ]
 
 
 def _per_expert(
@@ -155,14 +159,17 @@ def _per_expert(
     return [Variant(name=f"{CUBLAS}, in a CUDA graph", family=CUBLAS, call=graph.replay)]
 
 
-def _by_torch(torch: Any, x: Any, w: Any, ends: Any, say: Callable[[str], None]) -> list[Variant]:
+def by_torch(
+    torch: Any, left: Any, right: Any, ends: Any, say: Callable[[str], None]
+) -> list[Variant]:
+    """PyTorch's grouped product, if it has one."""
     product = getattr(torch.nn.functional, "grouped_mm", None) or getattr(
         torch, "_grouped_mm", None
     )
     if product is None:
         say(f"{TORCH}: PyTorch {torch.__version__} has none")
         return []
-    call = partial(product, x, w.transpose(-2, -1), offs=ends)
+    call = partial(product, left, right, offs=ends)
     return [Variant(name=TORCH, family=TORCH, call=failing_as_launch(call, REFUSALS))]
 
 

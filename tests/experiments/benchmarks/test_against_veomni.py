@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
+from experiments.benchmarks.cutlass_kernels.comparing import Direction, expert_products
 from experiments.benchmarks.cutlass_kernels.expert_layers import (
     DIRECTIONS,
     LAYERS,
-    Direction,
     Layer,
-    _reference,
     shapes_of,
 )
 from experiments.benchmarks.evidence import against_veomni
@@ -63,7 +62,7 @@ def inputs(direction: Direction) -> tuple[Any, Any, Any]:
 def test_the_reference_is_what_backpropagation_gives(direction: Direction) -> None:
     a, b, expected = inputs(direction)
     assert (tuple(a.shape), tuple(b.shape), tuple(expected.shape)) == shapes_of(TINY, direction)
-    found = _reference(direction, a, b, COUNTS)
+    found = expert_products(torch, direction, a, b, COUNTS)
     torch.testing.assert_close(found, expected.reshape(found.shape))
 
 
