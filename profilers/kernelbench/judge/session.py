@@ -139,8 +139,12 @@ class CandidateSession:
             self.oracle.ask("draw_calls", ids=ids, seeds=seeds, timeout_s=_DRAW_S * calls)
             yield ids
         finally:
-            if self.oracle.alive:  # else what ended it is the news
-                self.oracle.ask("forget", ids=ids)
+            self.forget(ids)
+
+    def forget(self, ids: Sequence[str]) -> None:
+        """Have the oracle drop drawn inputs; nothing if it is gone: what ended it is the news."""
+        if self.oracle.alive:
+            self.oracle.ask("forget", ids=list(ids))
 
     def place(self, ids: Sequence[str]) -> list[Any]:
         """Write drawn inputs into the buffer that the worker sees; earlier content is lost."""

@@ -81,7 +81,7 @@ class Verifier:
             if not self._compare(item, name, reply, factor):
                 session.raise_for(problems)
         finally:
-            session.oracle.ask("forget", ids=[name])
+            session.forget([name])
 
     def _expected(self, item: VerificationRound, name: str) -> dict[str, Any]:
         """What is expected of the draw, by the weights that the round changes first."""

@@ -7,11 +7,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from mcts.domain import Candidate, Evaluation, KernelTask, Policy, Tolerance, Workload
 from mcts.errors import InputError, UnfitTask
+from profilers.kernelbench.judge.clients import OracleClient
 from profilers.kernelbench.judge.evaluator import KernelBenchEvaluator, Processes
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 
@@ -98,6 +100,23 @@ def test_a_faster_candidate_is_measured(judge: KernelBenchEvaluator) -> None:
     assert 2 < found.timing.speedup < 5
     assert found.timing.speedup_low <= found.timing.speedup <= found.timing.speedup_high
     assert found.isolation is not None
+
+
+def test_ctrl_c_while_the_reference_works_is_told_as_that(
+    judge: KernelBenchEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is interrupted in a request ends the process: it has an answer that nobody reads."""
+    ask = OracleClient.ask
+
+    def interrupted(self: OracleClient, op: str, **fields: Any) -> dict[str, Any]:
+        if op == "compare":
+            self.close()
+            raise KeyboardInterrupt
+        return ask(self, op, **fields)
+
+    monkeypatch.setattr(OracleClient, "ask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        verdict(judge, HONEST.format(seconds=0.003))
 
 
 def test_what_is_wrong_only_beyond_is_told_after_all_else(judge: KernelBenchEvaluator) -> None:
