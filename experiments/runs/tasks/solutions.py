@@ -29,7 +29,7 @@ SUFFIX = ".json"
 _IN_PYTHON = {"python", "pytorch", "triton"}
 _IN_CPP = {"cuda", "cuda_cpp", "cpp", "c++"}
 _CUDA, _CPP = (".cu",), (".cpp", ".cc", ".cxx", ".c")
-_BINDING = "PYBIND11_MODULE"
+_PYBIND, _TVM_FFI = "PYBIND11_MODULE", "TVM_FFI_DLL_EXPORT"
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once[ \t]*$", re.MULTILINE)
 _OWN_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"[^\n]*$', re.MULTILINE)
 
@@ -86,8 +86,8 @@ def candidate_text(solution: Solution, problem: str) -> str:
     """A solution as a file with a `ModelNew` for a problem file's text.
 
     Of several sources in C++ and CUDA, those that others include go where they are included.
-    InputError for other languages, several sources in Python, C++ that is not bound by pybind11,
-    or a problem that does not say what it returns.
+    InputError for other languages, several sources in Python, C++ that is bound by neither pybind11
+    nor TVM FFI, or a problem that does not say what it returns.
     """
     spec = solution.spec
     languages = spec.every_language
@@ -152,16 +152,11 @@ def _in_python(solution: Solution) -> tuple[str, str]:
 def _in_cpp(solution: Solution) -> tuple[str, str]:
     """A module that builds the sources when it is imported, and the entry point in it."""
     texts = _texts(solution)
-    if not any(_BINDING in text for text in texts.values()):
-        raise InputError(
-            f"solution {solution.name} has no {_BINDING}: C++ and CUDA can be judged that are "
-            "bound by pybind11, as torch.utils.cpp_extension builds them"
-        )
     cpp, cuda = (_sources(texts, ends) for ends in (_CPP, _CUDA))
     options = solution.spec.compile_options or CompileOptions()
     digest = hashlib.sha256(repr((cpp, cuda, options)).encode()).hexdigest()
     lines = [
-        "from torch.utils.cpp_extension import load_inline", "",
+        f"from {_builder(solution, texts)} import load_inline", "",
         f"_CPP = {cpp!r}", f"_CUDA = {cuda!r}", "",
         "_BUILT = load_inline(",
         f'    name="solution_{digest[:12]}",', "    cpp_sources=_CPP,", "    cuda_sources=_CUDA,",
@@ -170,6 +165,18 @@ def _in_cpp(solution: Solution) -> tuple[str, str]:
         f"    extra_ldflags={list(options.ld_flags)!r},", ")",
     ]  # fmt: skip
     return "\n".join(lines), "_BUILT." + solution.spec.entry_point.partition("::")[2]
+
+
+def _builder(solution: Solution, texts: Mapping[str, str]) -> str:
+    """The module whose `load_inline` builds what is bound in this way."""
+    if any(_PYBIND in text for text in texts.values()):
+        return "torch.utils.cpp_extension"
+    if any(_TVM_FFI in text for text in texts.values()):
+        return "tvm_ffi.cpp"
+    raise InputError(
+        f"solution {solution.name} has no {_PYBIND} and no {_TVM_FFI}...: C++ and CUDA can be "
+        "judged that are bound by pybind11, as torch.utils.cpp_extension builds them, or by TVM FFI"
+    )
 
 
 def _texts(solution: Solution) -> dict[str, str]:

@@ -136,6 +136,7 @@ class CandidateBuilder:
         """Folders for the compilers' products, and the architecture, as there is no GPU to ask."""
         environment = {
             "TORCH_EXTENSIONS_DIR": str(folder / "extensions"),
+            "TVM_FFI_CACHE_DIR": str(folder / "tvm-ffi"),
             "TRITON_CACHE_DIR": str(folder / "triton"),
             "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
             "CUDA_CACHE_PATH": str(folder / "cuda"),
@@ -148,7 +149,8 @@ class CandidateBuilder:
         if self._gpu is not None:
             major, minor = self._gpu.compute_capability
             accelerated = "a" if major >= 9 else ""
-            environment["TORCH_CUDA_ARCH_LIST"] = f"{major}.{minor}{accelerated}"
+            for name in ("TORCH_CUDA_ARCH_LIST", "TVM_FFI_CUDA_ARCH_LIST"):
+                environment[name] = f"{major}.{minor}{accelerated}"
             environment["ROOFTREE_CUDA_ARCH"] = f"sm_{major}{minor}{accelerated}"
         return environment
 

@@ -129,7 +129,10 @@ def test_a_solution_that_returns_its_outputs_needs_to_know_nothing_of_them(tmp_p
     ("change", "said"),
     [
         ({"spec": {"entry_point": "main.py"}}, "is no solution: spec.entry_point"),
-        ({"spec": {"entry_point": "main.py::run", "language": "cuda"}}, "has no PYBIND11_MODULE"),
+        (
+            {"spec": {"entry_point": "main.py::run", "language": "cuda"}},
+            "has no PYBIND11_MODULE and no",
+        ),
         ({"spec": {"entry_point": "main.py::run", "language": "tilelang"}}, "is in tilelang: Pyth"),
         (
             {"spec": {"entry_point": "main.py::run", "languages": ["cuda", "triton"]}},
@@ -208,6 +211,39 @@ def test_files_that_include_one_another_end_where_their_guards_would(tmp_path: P
     text = in_cpp(tmp_path, sources)
     assert text.count("#define A") == text.count("#define B") == 1
     assert '#include "' not in text
+
+
+TVM_FFI = """
+#include <tvm/ffi/container/tensor.h>
+#include <tvm/ffi/function.h>
+#include "factor.h"
+
+void run(tvm::ffi::TensorView x, tvm::ffi::TensorView w, tvm::ffi::TensorView eps,
+         tvm::ffi::TensorView y)
+{
+    const float* in = static_cast<const float*>(x.data_ptr());
+    float* out = static_cast<float*>(y.data_ptr());
+    for (int at = 0; at < x.size(0); ++at) out[at] = FACTOR * in[at];
+}
+
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(run, run);
+"""
+
+
+def test_a_solution_bound_by_tvm_ffi_is_built_and_called_with_tensors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = {"kernel.cc": TVM_FFI, "factor.h": "#define FACTOR 0.5f\n"}
+    text = in_cpp(tmp_path, sources)
+    assert "from tvm_ffi.cpp import load_inline" in text and '#include "factor' not in text
+    torch: Any = pytest.importorskip("torch")
+    pytest.importorskip("tvm_ffi")
+    monkeypatch.setenv("TVM_FFI_CACHE_DIR", str(tmp_path / "built"))
+    made: dict[str, Any] = {}
+    exec(text, made)
+    x, y = torch.arange(4.0), torch.empty(4)
+    made["_BUILT"].run(x, x, x, y)
+    assert torch.equal(y, x / 2)
 
 
 def test_a_solution_needs_a_problem_of_a_definition(tmp_path: Path) -> None:
