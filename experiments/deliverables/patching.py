@@ -27,36 +27,43 @@ def unified_patch(before: str, after: str, *, path: str) -> str:
 
 
 def source_patch(delivery: Delivery) -> str:
-    """The patch against the source that the run began with; empty if nothing changed."""
+    """The patch against the source that the run began with; empty if nothing changed, or if it
+    began with no file of the user's.
+    """
     path = patched_path(delivery)
-    if delivery.kernel.dialect.declares_launches and path is not None:
-        return unified_patch(delivery.task.baseline.source, delivery.kernel.text, path=path)
-    return ""
+    if path is None:
+        return ""
+    return unified_patch(delivery.task.baseline.source, delivery.kernel.text, path=path)
 
 
 def patched_path(delivery: Delivery) -> str | None:
     """What the user's file is called in a patch: from the top of its git work tree, else its name.
 
-    None if there is no such file: the task is a recording, or PyTorch code.
+    None if there is no such file: the task is a recording, or began with a problem's model.
     """
-    if delivery.source.folder is None:
+    file = _users_file(delivery)
+    if file is None:
         return None
-    name = read_task_file(delivery.source.folder).kernel
-    given = Path(delivery.config.task)
-    if delivery.config.task in bundled() or not (given / name).is_file():
-        return name
-    top = _work_tree(given.resolve())
-    return (given.resolve() / name).relative_to(top).as_posix() if top else name
+    if delivery.config.task in bundled() or not file.is_file():
+        return file.name
+    whole = file.resolve()
+    top = _work_tree(whole.parent)
+    return whole.relative_to(top).as_posix() if top else file.name
 
 
 def changed_since(delivery: Delivery) -> bool:
     """Whether the user's file is no longer what the run began with."""
-    if delivery.source.folder is None or delivery.config.task in bundled():
+    file = _users_file(delivery)
+    if file is None or delivery.config.task in bundled() or not file.is_file():
         return False
-    path = Path(delivery.config.task) / read_task_file(delivery.source.folder).kernel
-    if not path.is_file():
-        return False
-    return path.read_bytes() != delivery.task.baseline.source.encode()
+    return file.read_bytes() != delivery.task.baseline.source.encode()
+
+
+def _users_file(delivery: Delivery) -> Path | None:
+    """Where the source lay that the run began with: the task folder's, or that of ``--kernel``."""
+    if delivery.source.folder is not None:
+        return Path(delivery.config.task) / read_task_file(delivery.source.folder).kernel
+    return delivery.config.judging.kernel
 
 
 def _work_tree(folder: Path) -> Path | None:

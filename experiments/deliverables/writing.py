@@ -14,7 +14,7 @@ from experiments.deliverables.best import Delivery
 from experiments.deliverables.document import FORMAT, run_document, schema
 from experiments.deliverables.explaining import explanation
 from experiments.deliverables.guide import FILES, guide
-from experiments.deliverables.patching import source_patch
+from experiments.deliverables.patching import patched_path, source_patch
 from experiments.deliverables.reproduction import EXPECTED, SCRIPT, expected, script, task_files
 from experiments.runs.tasks.solutions import definition_of, solution_text
 from mcts.errors import InputError
@@ -154,10 +154,10 @@ def _solution(delivery: Delivery) -> str:
 
 
 def _patch(delivery: Delivery) -> str:
-    if not delivery.kernel.dialect.declares_launches:
+    if patched_path(delivery) is None:
         raise InputError(
-            f"a patch is made for kernels with a launch plan, not for dialect "
-            f"{delivery.task.dialect}"
+            "a patch is made where a run begins with a file of yours: a task folder's kernel, or "
+            "that of --kernel"
         )
     patch = source_patch(delivery)
     if not patch:

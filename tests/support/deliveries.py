@@ -49,8 +49,10 @@ def node(id: int, candidate: Candidate, *, parent: int | None, speedup: float) -
     )
 
 
-def delivery_of(source: TaskSource, candidate: Candidate, *, speedup: float = 2.0) -> Delivery:
-    """A run whose one trial brought `candidate`."""
+def delivery_of(
+    source: TaskSource, candidate: Candidate, *, speedup: float = 2.0, kernel: Path | None = None
+) -> Delivery:
+    """A run whose one trial brought `candidate`; it began with `kernel`, if that is given."""
     task = source.task
     nodes = (
         node(0, task.baseline, parent=None, speedup=1.0),
@@ -67,7 +69,8 @@ def delivery_of(source: TaskSource, candidate: Candidate, *, speedup: float = 2.
     )
     config = RunConfig(
         rooftree="0", task=source.given, task_name=task.name,
-        judging=JudgingOptions(evaluator="gpu"), search=SearchOptions(proposer="scripted"),
+        judging=JudgingOptions(evaluator="gpu", kernel=kernel),
+        search=SearchOptions(proposer="scripted"),
     )  # fmt: skip
     facts = RunFacts(
         task=task.name, evaluator="gpu", proposer="scripted", hardware="Paper GPU", seed=0

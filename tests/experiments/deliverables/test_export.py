@@ -29,6 +29,8 @@ from mcts.domain import Candidate
 from mcts.options import ModelOptions
 from tests.support.commands import completed, json_of, optimized, refused, rooftree
 from tests.support.deliveries import delivery_of
+from tests.support.host_sources import PROBLEM
+from tests.support.host_sources import source as host_source
 
 RECORDING = find_task("row_softmax").recordings[-1]
 CORE = {
@@ -144,6 +146,28 @@ def test_the_patch_takes_the_users_file_to_the_kernel(work_tree: Path, tmp_path:
     assert (task / "kernel.cu").read_bytes() == (out / "kernel.cu").read_bytes()
     completed("export", run, tmp_path / "again")
     assert "has changed since the run began" in (tmp_path / "again" / "README.md").read_text()
+
+
+def test_a_run_that_began_with_a_launcher_of_the_users_is_handed_back_as_a_patch(
+    work_tree: Path,
+) -> None:
+    (work_tree / "csrc").mkdir()
+    problem, kernel = work_tree / "columns.py", work_tree / "csrc" / "mine.cu"
+    problem.write_text(PROBLEM)
+    kernel.write_text(host_source())
+    begun = find_task(str(problem), kernel=kernel)
+    faster = host_source(extra="// a remark\n")
+    candidate = Candidate(source=faster, tunables=begun.task.baseline.tunables | {"UNROLL": 2})
+    delivery = delivery_of(begun, candidate, kernel=kernel)
+    written = deliverables(delivery)
+    (work_tree / "change.patch").write_text(written.files["change.patch"])
+    done = git(work_tree, "apply", "change.patch")
+    assert done.returncode == 0, done.stderr
+    assert kernel.read_text() == written.files["kernel.cu"] != host_source()
+    assert "`csrc/mine.cu`" in written.files["README.md"]
+    from_model = find_task(str(problem), dialect="host")
+    found = deliverables(delivery_of(from_model, candidate)).left_out["change.patch"]
+    assert "begins with a file of yours" in found
 
 
 LINES = st.lists(st.sampled_from(["a", "b\r", "", "\x0c", "c\u2028d", "-- x", "+", "\\ No"]))
