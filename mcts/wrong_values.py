@@ -138,16 +138,17 @@ def _inside(table: Any, part: int | str) -> Any:
 
 
 def _fields_at(model: type[BaseModel] | None, place: tuple[int | str, ...]) -> tuple[str, ...]:
-    """The fields of the model that stands at `place` in `model`; none if that cannot be said."""
+    """The fields of what may stand at `place` in `model`; none if that cannot be said."""
+    models = [] if model is None else [model]
     by_key = False
     for part in place:
         if by_key or isinstance(part, int):  # the place in a table or a list of models
             by_key = False
-        elif model is not None:
-            field = model.model_fields.get(part)
-            by_key = field is not None and get_origin(field.annotation) is dict
-            model = None if field is None else next(_models_in(field.annotation), None)
-    return () if model is None else tuple(model.model_fields)
+            continue
+        fields = [each.model_fields[part] for each in models if part in each.model_fields]
+        by_key = any(get_origin(field.annotation) is dict for field in fields)
+        models = [inner for field in fields for inner in _models_in(field.annotation)]
+    return tuple(name for each in models for name in each.model_fields)
 
 
 def _names_of(model: type[BaseModel] | None) -> frozenset[str]:

@@ -57,15 +57,18 @@ class TensorMapArgument(Noun):
 
 def _kind_of_argument(value: object) -> str:
     """Which argument is meant, so that a mistake in it is told as one of that kind alone."""
-    if isinstance(value, TensorMapArgument) or (isinstance(value, dict) and "tensor_map" in value):
-        return "tensor_map"
+    of_a_map = isinstance(value, dict) and not TensorMapArgument.model_fields.keys().isdisjoint(
+        value
+    )
+    if isinstance(value, TensorMapArgument) or of_a_map:
+        return "tensor map"
     return "scalar" if isinstance(value, dict | ScalarArgument) else "expression"
 
 
 KernelArgument = Annotated[
     Annotated[Expression, Tag("expression")]
     | Annotated[ScalarArgument, Tag("scalar")]
-    | Annotated[TensorMapArgument, Tag("tensor_map")],
+    | Annotated[TensorMapArgument, Tag("tensor map")],
     Discriminator(_kind_of_argument),
 ]
 

@@ -69,6 +69,15 @@ def test_a_map_has_the_buffers_shape_or_its_own(task: KernelTask) -> None:
     assert second[1].dtype == "float16" and second[1].swizzle == 0
 
 
+@pytest.mark.parametrize(
+    ("key", "misspelled"), [("tensor_map", "tensormap"), ("swizzle", "swizle"), ("box", "boxs")]
+)
+def test_a_misspelled_key_is_answered_with_the_one_that_is_meant(key: str, misspelled: str) -> None:
+    with pytest.raises(InputError) as told:
+        parse_launch_plan(PLAN.replace(f"{key} = ", f"{misspelled} = ", 1))
+    assert f"args 1: {misspelled}: there is no such field; did you mean {key}?" in str(told.value)
+
+
 def test_it_survives_its_journey_as_json(task: KernelTask) -> None:
     lowered = call(task)
     assert Call.from_json(json.loads(json.dumps(lowered.to_json()))) == lowered
