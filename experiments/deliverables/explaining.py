@@ -128,9 +128,14 @@ def _step(before: NodeRecord | None, node: NodeRecord) -> tuple[str, ...]:
         codes(words) if before is not None else "the baseline",
         f"{timing.median_us:,.2f}" if timing else "",
         f"{timing.speedup:.2f}x" if timing else "",
-        plain(limited_by(node)),
+        plain(limited_by(node)) if timing else _failed(node),
         moved,
     )
+
+
+def _failed(node: NodeRecord) -> str:
+    """How a step failed that a later one mended; empty if it was not judged."""
+    return f"failed: {node.evaluation.status.replace('_', ' ')}" if node.evaluation else ""
 
 
 def _hardware(delivery: Delivery) -> str:

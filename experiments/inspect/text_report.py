@@ -225,15 +225,21 @@ def _findings(
         yield Text(f"note: {clean(note)}", style="dim")
 
 
+def _why_nothing_gains(part: Part) -> str:
+    if part.kernel is not None and part.kernel.library:
+        return "it is a library's kernel"
+    if not any(kernel.metrics for kernel in part.profile.kernels):
+        return "not known, as no counters were taken"
+    return "no repair alone would gain 5 %, as far as was counted"
+
+
 def _what_if(part: Part) -> Iterator[RenderableType]:
     """The repairs in the order that gains most, each with what is reached by then."""
     if not part.what_if:
         from rich.text import Text
 
         yield Text()
-        library = part.kernel is not None and part.kernel.library
-        why = "it is a library's kernel" if library else "no repair alone would gain 5 %"
-        yield Text(f"what if: {why}, as far as was counted", style="dim")
+        yield Text(f"what if: {_why_nothing_gains(part)}", style="dim")
         return
     before = 1.0
     rows: list[facts.Fact] = []

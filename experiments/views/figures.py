@@ -64,6 +64,7 @@ def _confirmed(run: RunSummary) -> Iterable[str]:
     """What the winner's second measurement said, and how many of the finalists' bore out."""
     best = run.best
     if not best.finalists:
+        yield from _measured_once(run)
         return
     count = f"{best.held} of {best.finalists} finalist{'' if best.finalists == 1 else 's'} held"
     if not best.confirmed or best.searched is None:
@@ -78,6 +79,14 @@ def _confirmed_briefly(run: RunSummary) -> Iterable[str]:
         yield f"confirmed by a second measurement; {searched:.2f}× while searching"
     elif run.best.finalists:
         yield "no finalist is faster than the baseline when measured again"
+    else:
+        yield from _measured_once(run)
+
+
+def _measured_once(run: RunSummary) -> Iterable[str]:
+    """Of a winner that was not measured again; the baseline needs no such remark."""
+    if run.best.node != 0:
+        yield "no: measured once, while searching"
 
 
 def _resolution(run: RunSummary) -> Iterable[str]:

@@ -27,8 +27,6 @@ def find_gpu(ordinal: int = 0, *, compiler: bool = True) -> Gpu:
     InputError if that is missing or there is no such GPU; WorldError if the driver does not
     answer. Either message is one line that says what to do.
     """
-    if compiler and not _compiler_installed():
-        raise InputError("the GPU evaluator needs the extra [cuda]: pip install 'rooftree[cuda]'")
     try:
         count = driver.initialise()
     except driver.CudaError as error:
@@ -41,6 +39,8 @@ def find_gpu(ordinal: int = 0, *, compiler: bool = True) -> Gpu:
         raise InputError(_NO_GPU)
     if not 0 <= ordinal < count:
         raise InputError(f"there is no GPU {ordinal}: {count} visible, numbered from 0")
+    if compiler and not _compiler_installed():
+        raise InputError("the GPU evaluator needs the extra [cuda]: pip install 'rooftree[cuda]'")
     query = driver.DeviceQuery(ordinal)
     capability = (query.attribute(driver.MAJOR), query.attribute(driver.MINOR))
     uuid = query.uuid

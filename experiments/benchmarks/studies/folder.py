@@ -90,7 +90,12 @@ class AnyStudyFolder(Generic[PlanT, LineT]):
         )
 
     def write_plan(self, plan: PlanT) -> None:
-        text = json.dumps(sealed(plan.model_dump(mode="json")), indent=1, ensure_ascii=False)
+        """Write down what the study is. InputError if the folder is another study's."""
+        table = plan.model_dump(mode="json")
+        known = _told(self.path, "name")
+        if known not in (None, table["study"]["name"]):
+            raise InputError(f"{self.path} holds the study {known}: name another folder with -o")
+        text = json.dumps(sealed(table), indent=1, ensure_ascii=False)
         self._write(STUDY_FILE, text + "\n")
 
     def write(self, name: str, text: str) -> Path:
@@ -169,12 +174,16 @@ class StudyFolder(AnyStudyFolder[Plan, CellResult]):
 
 def study_kind(folder: Path) -> str | None:
     """The kind that a folder's study names; None if it names none, or cannot be read."""
+    return _told(folder, "kind")
+
+
+def _told(folder: Path, key: str) -> str | None:
+    """What a folder's study says under a key; None if it says nothing, or cannot be read."""
     try:
-        found = parse_json((folder / STUDY_FILE).read_bytes())
-        kind = found["study"].get("kind")
+        found = parse_json((folder / STUDY_FILE).read_bytes())["study"].get(key)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
-    return kind if isinstance(kind, str) else None
+    return found if isinstance(found, str) else None
 
 
 class ResultFile:

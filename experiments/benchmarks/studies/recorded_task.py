@@ -149,7 +149,7 @@ def facts_of(study: Study) -> tuple[TaskFacts, ...]:
 
 def summary_of(facts: TaskFacts) -> str:
     """One line about a task of a study."""
-    longer = ", as speedups are compared there too" if facts.length > facts.budget else ""
+    longer = ", the last point of `at`" if facts.length > facts.budget else ""
     return (
         f"{facts.name}: {facts.valid} valid and {facts.failed} failing configurations, best "
         f"{facts.best:.2f}x, target {facts.target:.2f}x, budget {facts.budget}, runs of "

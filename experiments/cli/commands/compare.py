@@ -69,6 +69,8 @@ def _neither(folder: Path) -> str:
 
 def _compare_runs(given: Sequence[str], *, reference: str | None, out: Path, as_json: bool) -> None:
     """Print the tables, then write the page. InputError if the page cannot be written."""
+    if out.suffix.lower() != ".html":
+        raise InputError(f"cannot write {out.name}: what -o names is a web page, name it FILE.html")
     found = compare_runs(read_runs(given), reference=reference)
     page_text = run_page.page(found, run_curves.charts(found))
     if as_json:

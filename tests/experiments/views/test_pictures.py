@@ -136,12 +136,13 @@ def with_second_look(result: Result, share: float = 0.9) -> Result:
     return replace(result, nodes=nodes, confirmed={again.candidate_id: again})
 
 
-def test_an_evaluator_that_does_not_confirm_leaves_no_trace_of_it(
+def test_a_best_that_was_not_confirmed_is_said_to_be_measured_once(
     result: Result, tmp_path: Path
 ) -> None:
     outputs = write_outputs(tmp_path, FACTS, result)
     text = "\n".join(closing_words(FACTS, result, outputs, tmp_path)) + page(result)
-    for word in ("confirmed", "while searching", "mJ", "isolation", "refused"):
+    assert text.count("no: measured once, while searching") == 2, "in words, and on the page"
+    for word in ("mJ", "isolation", "refused"):
         assert word not in text
     assert as_json(FACTS, result, tmp_path)["confirmed"] is False
 
