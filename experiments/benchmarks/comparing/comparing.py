@@ -199,7 +199,7 @@ def _warnings(comparison: RunComparison, duels: Sequence[Duel]) -> Iterator[str]
     if unconfirmed:
         yield f"not confirmed by a second measurement: {', '.join(unconfirmed)}"
     lengths = {entry.run.evaluations for entry in comparison.entries}
-    if len(comparison.arms) > 1 and len(lengths) > 1:
+    if len(lengths) > 1:
         yield (
             f"the runs had {min(lengths)} to {max(lengths)} trials: their results are not of one "
             "budget"

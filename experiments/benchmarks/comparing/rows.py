@@ -83,12 +83,22 @@ def _money(amount: float | None, *, replies: int) -> str:
 
 def explanation(found: RunComparison) -> str:
     """How to read the tables."""
-    return (
+    words = (
         "Speedups are those of each run's best kernel, confirmed unless a question mark says that "
-        "it was measured once. Ratio: geometric mean over the common tasks, above 1 if "
-        f"{found.reference} is better. A win is an interval wholly above the other's; if the two "
-        "overlap it is a tie. To tell ways of searching apart with a test, run a study."
+        "it was measured once."
     )
+    if found.duels:
+        return (
+            f"{words} Ratio: geometric mean over the common tasks, above 1 if {found.reference} is "
+            "better. A win is an interval wholly above the other's; if the two overlap it is a "
+            "tie. To tell ways of searching apart with a test, run a study."
+        )
+    if len(found.entries) > 1 and len(found.arms) == 1:
+        return (
+            f"{words} These runs search alike, so that they are one arm; to set one against "
+            "another, name them: rooftree compare a=RUN b=RUN."
+        )
+    return words
 
 
 def run_tables(found: RunComparison, *, width: int) -> list[Table]:

@@ -26,6 +26,7 @@ from experiments.text import worth as worth_text
 from experiments.text.spending import money_text, spending_text
 from experiments.text.tables import Column, Kind, fitted, show, width
 from experiments.views import summary
+from experiments.views.claims import standing_methods
 from mcts.errors import InputError, JournalError, WorldError
 from mcts.journal.summary import Attributed, Spent
 from mcts.options import JudgingOptions, Limits, ModelOptions
@@ -118,6 +119,9 @@ def _print(run_dir: Path, facts: summary.RunFacts, weighed: Weighed, *, as_json:
         return
     if weighed.found:
         _print_table(weighed)
+        standing = standing_methods(weighed.result.path_to(weighed.result.best))
+        if gone := {one.method for _, one in weighed.found} - set(standing):
+            print(f"not in best   {', '.join(sorted(gone))}: taken back on the way to it")
     elif not weighed.missing:
         print("none of these variants claims a method: there is nothing to take out")
     spent = spending_text(weighed.spent, replayed=facts.replayed or weighed.spent.gpu_s == 0)

@@ -97,6 +97,21 @@ def test_the_command_prints_a_line_per_method_and_then_a_table(
     assert "methods       " in closing and " effective" in closing
 
 
+def test_methods_that_were_taken_back_are_told_apart(tmp_path: Path) -> None:
+    """The search of seed 1 tries a block size and a cache hint on its way, and drops both."""
+    run = tmp_path / "run"
+    optimized("row_softmax", run, "--evaluations", 30, "--seed", 1)
+    (told,) = (
+        line
+        for line in completed("attribute", run).stdout.splitlines()
+        if line.startswith("not in best")
+    )
+    assert told.split(": ")[0].split(maxsplit=3)[3] == "latency.block_size, memory.cache_hints"
+    explained = completed("explain", run).stdout
+    (gone,) = (line for line in explained.splitlines() if "Taken back on the way" in line)
+    assert "latency.block_size" in gone and "memory.cache_hints" in gone
+
+
 def test_node_options_choose_the_nodes_to_weigh(run_dir: Path) -> None:
     result = result_of(read_events(run_dir))
     path = {node.id for node in result.path_to(result.best)}
