@@ -153,7 +153,8 @@ class Optimizer:
 
     def _start(self) -> None:
         """Measure the baseline, which becomes the root, and begin the search."""
-        self.reporter.say("measuring the baseline")
+        known = self.log.find("measured", self.task.baseline.id) is not None
+        self.reporter.say("measuring the baseline", replaying=known)
         proposal = Proposal(candidate=self.task.baseline, prior=1.0)
         evaluation = measure_baseline(proposal, world=self.world, objective=self.objective)
         ranking = Ranking.calibrate(evaluation, self.objective)

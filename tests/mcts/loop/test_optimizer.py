@@ -88,6 +88,18 @@ def test_a_run_killed_anywhere_and_resumed_equals_an_uninterrupted_one(
     assert len(measured) == len(set(measured))
 
 
+def test_a_resumed_run_tells_of_nothing_that_its_journal_has() -> None:
+    journal = MemoryJournal()
+    optimizer(journal, evaluations=5).run()
+    seen: list[Progress] = []
+    longer = optimizer(MemoryJournal(tuple(journal.events())), evaluations=8)
+    longer.reporter.on_progress = seen.append
+    longer.run()
+    assert seen[0].last == "measuring the baseline" and seen[0].replaying
+    fresh = [one.evaluations for one in seen if not one.replaying and one.phase == "searching"]
+    assert min(fresh) == 6
+
+
 @pytest.mark.parametrize("inline", [True, False])
 def test_a_disk_that_fills_up_anywhere_stops_the_run_and_loses_nothing(inline: bool) -> None:
     whole = MemoryJournal()
