@@ -11,6 +11,7 @@ from experiments.app.doctor import Check, as_json, examine
 from experiments.app.interrupting import command_line
 from experiments.app.messages import say
 from experiments.app.trial_profile import try_profile
+from experiments.live.overview import Overview
 from experiments.runs.folders.journal import read_events
 from experiments.runs.machines.ceilings import DeviceCeilings, device_ceilings
 from experiments.runs.machines.machine import gpu_names, gpu_problem
@@ -23,6 +24,7 @@ from experiments.views.tree.drawing import tree_source
 from experiments.views.tree.given_up import given_up
 from experiments.views.tree.render import check_format, render
 from mcts.errors import InputError
+from mcts.journal.record import RUNNING
 
 if TYPE_CHECKING:
     from profilers.recordings.recording import Recording
@@ -90,6 +92,11 @@ def report(run_dir: Path, *, out: Path | None = None) -> None:
             f"write the report elsewhere: {again} -o report.html"
         ) from error
     print("\n".join(closing_words(facts, result, outputs, run_dir)))
+    if result.stop_reason == RUNNING:
+        (line,) = Overview(run_dir).lines()
+        again = command_line("resume", run_dir)
+        crashed = f"it crashed or was killed; go on with: {again}"
+        print(f"state         {'it is running' if line.state == 'running' else crashed}")
 
 
 def tasks(*, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from experiments.runs.folders.journal import SqliteJournal, read_events
+from experiments.runs.folders.journal import DATABASE, SqliteJournal, read_events
 from mcts.journal.record import read_result
 from mcts.ports import Event
 from tests.support.commands import (
@@ -249,3 +249,18 @@ def test_an_event_of_wrong_types_is_told_in_a_line(
         done = rooftree(command, run)
         if done.exit_code:
             failed(done, "journal")
+
+
+def test_the_report_of_a_run_that_was_killed_says_so_and_how_to_go_on(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    optimized(toy_folder, run, "--evaluations", 10, "--seed", 1)
+    assert "state " not in completed("report", run).stdout
+    with closing(sqlite3.connect(run / DATABASE)) as journal, journal:
+        journal.execute("DELETE FROM event WHERE kind = 'stopped'")
+    told = completed("report", run).stdout.splitlines()[-1]
+    assert told.startswith("state         it crashed or was killed; go on with: rooftree resume ")
+    with SqliteJournal(run / DATABASE):
+        told = completed("report", run).stdout.splitlines()[-1]
+    assert told == "state         it is running"
