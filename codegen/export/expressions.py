@@ -89,10 +89,7 @@ def _fold(node: ast.expr, tunables: Mapping[str, Scalar]) -> ast.expr:
 
 
 def _value(node: ast.expr, tunables: Mapping[str, Scalar]) -> Scalar | None:
-    """The value of an expression without shape variables.
-
-    None if it has some, or is not an integer.
-    """
+    """The value of an expression; None if it has shape variables, or cannot be told."""
     if isinstance(node, ast.List | ast.Tuple):
         return None
     text = ast.unparse(node)

@@ -50,7 +50,7 @@ def steps_section(profile: Profile | None, hardware: Hardware | None) -> Section
         parts.append("What follows is left out.")
     if kernels := _kernels(profile.kernels):
         parts.append(f"PyTorch's kernels for it, longest first: {kernels}.")
-    if rewritings := list(dict.fromkeys(_rewritings(steps[:_MOST_STEPS])))[:_MOST_REWRITINGS]:
+    if rewritings := list(dict.fromkeys(_rewritings(steps, shown=_MOST_STEPS)))[:_MOST_REWRITINGS]:
         lead = "Rewritings that this order of steps may allow, each with an id for the plan:"
         parts.append("\n".join([lead, "", *(f"- {each}" for each in rewritings)]))
     return Section(
@@ -100,7 +100,8 @@ def _precision(name: str) -> str:
     return next((f", {told}" for sign, told in _PRECISIONS if sign in low), "")
 
 
-def _rewritings(steps: Sequence[ModelStep]) -> Iterator[str]:
+def _rewritings(steps: Sequence[ModelStep], *, shown: int) -> Iterator[str]:
+    """Of the first steps that are shown; what reads them may come later."""
     followers = [
         [at for at, other in enumerate(steps) if place in other.after]
         for place in range(len(steps))
@@ -111,14 +112,14 @@ def _rewritings(steps: Sequence[ModelStep]) -> Iterator[str]:
         reader of the one before.
         """
         row: list[int] = []
-        while len(followers[place]) == 1:
+        while len(followers[place]) == 1 and followers[place][0] < shown:
             place = followers[place][0]
             if len(steps[place].after) != 1 or not _is(steps[place], kinds):
                 return row, place
             row.append(place)
         return row, None
 
-    for place, step in enumerate(steps):
+    for place, step in enumerate(steps[:shown]):
         number = place + 1
         if _is(step, _PRODUCTS):
             scales, end = behind(place, _SCALES)
@@ -194,7 +195,7 @@ def _named(places: Sequence[int]) -> str:
 
 
 def _figure(value: float) -> str:
-    if value >= 1000:
+    if value >= 999.5:
         return f"{value:,.0f}"
     return f"{value:.3g}" if value >= 0.01 else "under 0.01"
 

@@ -59,7 +59,7 @@ def _not_checked(what: str) -> Check:
 
 
 def _allowed(task: KernelTask) -> list[dict[str, Scalar]]:
-    """The combinations that exist, the defaults first; of a space too large to hold, a few."""
+    """The combinations that exist, the defaults first; those alone if the space is too large."""
     from codegen.scripted.encoded_space import EncodedSpace
 
     encoded = EncodedSpace(task.space, task)
@@ -70,13 +70,20 @@ def _allowed(task: KernelTask) -> list[dict[str, Scalar]]:
     return [default, *(values for values in found if values != default)] if found else []
 
 
+def _is_held(task: KernelTask) -> bool:
+    """Whether the space is small enough for all of its combinations to be looked at."""
+    from codegen.scripted.encoded_space import EncodedSpace
+
+    return EncodedSpace(task.space, task).rows is not None
+
+
 def _space(task: KernelTask, allowed: Sequence[dict[str, Scalar]]) -> Check:
     space = task.space
     if not space.tunables:
         return Check("space", "note", "no tunables: only a language model can make variants of it")
     if not allowed:
         return Check("space", "problem", "`where` excludes every combination on some workload")
-    if len(allowed) == 1 and space.size > 1:
+    if len(allowed) == 1 and not _is_held(task):
         bits = math.log2(space.size)
         return Check("space", "ok", f"2^{bits:.0f} combinations before `where`: too many to count")
     left_out = f" of {space.size:,}, `where` excludes the rest" if len(allowed) < space.size else ""
@@ -102,7 +109,7 @@ def _methods(task: KernelTask) -> Iterator[Check]:
 def _buffers(task: KernelTask) -> Iterator[Check]:
     """Outputs that nothing is told of, and inputs that the plan would overwrite."""
     launches = parse_launch_plan(task.baseline.source).launch
-    passed = {word for step in launches for word in step.args if isinstance(word, str)}
+    passed = {word for step in launches for word in step.passed}
     filled = {step.memset for step in launches}
     wrong = [
         f"output {buffer.name!r} is passed to no launch"

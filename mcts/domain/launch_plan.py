@@ -96,6 +96,13 @@ class Launch(Noun):
     args: tuple[KernelArgument, ...] = ()
     when: str | None = None
 
+    @property
+    def passed(self) -> frozenset[str]:
+        """What its arguments name: buffers as such or by a tensor map, and expressions."""
+        return frozenset(item for item in self.args if isinstance(item, str)) | {
+            item.tensor_map for item in self.args if isinstance(item, TensorMapArgument)
+        }
+
     @model_validator(mode="after")
     def _one_of_two(self) -> Launch:
         if (self.kernel is None) == (self.memset is None):

@@ -52,6 +52,8 @@ class Evolution(ParentSearch):
         self._births = [0] * settings.islands
         self._home: dict[int, int] = {}
         self._turn = 0
+        self._last_asked: tuple[int, int] | None = None
+        """The trial that last moved the turn, and where that was before."""
 
     def _parent(self) -> Node | None:
         """The winner of a tournament on the first island in turn that has an open member."""
@@ -76,10 +78,13 @@ class Evolution(ParentSearch):
             self._home[trial.id] = self._home.get(trial.parent, 0)
             return
         self._home[trial.id] = self._turn
+        self._last_asked = (trial.id, self._turn)
         self._turn = (self._turn + 1) % len(self._islands)
 
     def _on_abandon(self, node: Node) -> None:
         self._home.pop(node.id, None)
+        if self._last_asked is not None and self._last_asked[0] == node.id:
+            self._turn = self._last_asked[1]
 
     def _on_tell(self, node: Node) -> None:
         if node.state != "measured":

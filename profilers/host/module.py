@@ -158,7 +158,7 @@ class _LauncherCall:
         given = [*tensors, *self.weights]
         if not given:
             raise HostCallError("the plan declares no input and no weight")
-        key = (*(tensor.shape for tensor in given), *numbers.values())
+        key = (*((tensor.shape, tensor.dtype) for tensor in given), *numbers.values())
         call_plan = self._known.get(key)
         if call_plan is None:
             if len(self._known) >= _MOST_SHAPES:

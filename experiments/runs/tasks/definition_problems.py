@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from experiments.runs.tasks.definitions import (
@@ -27,7 +27,9 @@ SHAPES = "SHAPES"
 """The name under which it has the shapes of inputs and outputs by name, for each workload; None
 for numbers.
 """
-_OURS = ("Model", "ModelNew", "get_inputs", "get_init_inputs")
+_OURS = frozenset(
+    {"Model", "ModelNew", "get_inputs", "get_init_inputs", DEFINITION, OUTPUTS, SHAPES, WORKLOADS}
+)
 _INTEGERS = {
     "int8": (-128, 128), "int16": (-1024, 1024), "int32": (-1024, 1024), "int64": (-1024, 1024)
 }  # fmt: skip
@@ -190,9 +192,23 @@ def _value(name: str, field: TensorField, source: InputSource, root: Path, *, by
 
 
 def _check_names(definition: Definition) -> None:
-    for node in read_module(definition.reference).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in _OURS:
-            raise InputError(f"the reference of {definition.name} defines {node.name} itself")
+    taken = [name for node in read_module(definition.reference).body for name in _bound_by(node)]
+    for name in taken:
+        if name in _OURS:
+            raise InputError(f"the reference of {definition.name} defines {name} itself")
+
+
+def _bound_by(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement at a module's top level gives a meaning."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (each.asname or each.name.partition(".")[0] for each in names)
+        case _:
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                    yield inner.id
 
 
 def _split(reference: str) -> tuple[list[str], str]:

@@ -92,6 +92,20 @@ def test_what_the_plan_and_the_reference_do_is_told(
     assert told in problems(mine)
 
 
+def test_a_buffer_that_a_tensor_map_names_is_passed(mine: Path) -> None:
+    change(
+        mine, KERNEL, '"bias", "y", "rows"', '"bias", { tensor_map = "y", box = [1, 4] }, "rows"'
+    )
+    assert "passed to no launch" not in problems(mine)
+
+
+def test_one_combination_that_is_left_is_counted(mine: Path) -> None:
+    defaults = "BLOCK == 64 and VEC == 1 and WORK == 1 and COALESCE == 0 and FAST == 0"
+    change(mine, KERNEL, '"cols % VEC == 0"', f'"{defaults}"')
+    shown = completed("check", mine, "--variants", 1).output
+    assert "1 combination of 240, `where` excludes the rest" in shown
+
+
 def test_the_command_prints_a_line_for_each_check_and_fails_on_a_problem(mine: Path) -> None:
     done = completed("check", mine, "--variants", 1)
     assert "task mine" in done.output and "240 combinations" in done.output

@@ -340,12 +340,24 @@ def test_a_tensors_file_is_looked_for_below_the_root(tmp_path: Path) -> None:
     )
 
 
-def test_a_reference_may_not_define_what_a_problem_file_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("class Model:\n    pass", "Model"),
+        ("SHAPES = {'a': 2.0}", "SHAPES"),
+        ("if True:\n    OUTPUTS, other = 1, 2", "OUTPUTS"),
+        ("from torch import nn as Model", "Model"),
+        ("async def get_inputs(): ...", "get_inputs"),
+    ],
+)
+def test_a_reference_may_not_define_what_a_problem_file_does(
+    tmp_path: Path, line: str, name: str
+) -> None:
     found = table()
-    found["reference"] += "\nclass Model:\n    pass\n"
+    found["reference"] += f"\n{line}\n"
     definition = read_definition(write(tmp_path, found))
     (workload, _) = read_workloads(workloads_of(NORM), definition)
-    with pytest.raises(InputError, match="defines Model itself"):
+    with pytest.raises(InputError, match=f"defines {name} itself"):
         problem_text(definition, {"one": workload}, root=tmp_path)
 
 

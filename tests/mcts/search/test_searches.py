@@ -67,6 +67,17 @@ def test_a_failure_is_repaired_as_often_as_settings_say(name: str) -> None:
     assert ask(search).parent == 0, "one repair is all it gets"
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_an_abandoned_trial_moves_no_turn(seed: int) -> None:
+    """Each island has one member, so that the turn alone says who is asked for."""
+    settings = EvolutionSettings(islands=3, population=1, migration=1000, repairs=0)
+    one, twin = (settings.begin(ROOT, seed=seed) for _ in range(2))
+    for search in (one, twin):
+        grow(search, 12)
+    one.abandon(ask(one).id)
+    assert ask(one).parent == ask(twin).parent
+
+
 def test_an_abandoned_repair_is_asked_for_again() -> None:
     search = GreedySettings().begin(ROOT, seed=1)
     first = ask(search)

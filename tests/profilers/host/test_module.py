@@ -92,6 +92,13 @@ def test_weights_have_the_references_names_and_are_those_that_are_used(model: An
     assert torch.equal(model(x), expected(model, x))
 
 
+def test_a_dtype_is_held_to_the_plan_also_for_a_shape_that_was_seen(model: Any) -> None:
+    x = torch.randn(4, 6)
+    model(x)
+    with pytest.raises(HostCallError, match="is float64, the plan says float32"):
+        model(x.double())
+
+
 def test_shapes_are_bound_anew_and_rows_may_lie_apart(model: Any) -> None:
     for x in (torch.randn(4, 6), torch.randn(1, 6), torch.randn(9, 6)):
         assert torch.equal(model(x), expected(model, x))
