@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.benchmarks.studies.cell import CellResult
-from experiments.benchmarks.studies.folder import Plan
+from experiments.benchmarks.studies.folder import MIXED, Plan
 from experiments.benchmarks.studies.kinds import KINDS
 from experiments.benchmarks.studies.recorded_task import TaskFacts
 from experiments.benchmarks.studies.statistics import (
@@ -291,6 +291,8 @@ def _warnings(plan: Plan, runs: Runs, contests: list[Contest]) -> Iterable[str]:
     study = plan.study
     there = sum(len(lines) for lines in runs.values())
     wanted = len(study.arms) * len(plan.tasks) * study.seeds
+    if plan.code == MIXED:
+        yield "the code changed between runs: a fresh folder has all of them by one"
     if there < wanted:
         yield f"{wanted - there} of {wanted} runs are missing: what is shown may change"
     blind = [c for c in contests if c.detectable is None or c.detectable > _matters(plan, c)]

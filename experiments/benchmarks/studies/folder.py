@@ -31,14 +31,20 @@ FORMAT = 2
 """Format 1 had no checksums; it is still read."""
 STUDY_FILE = "study.json"
 RESULTS_FILE = "results.jsonl"
+MIXED = "mixed"
+"""In place of a hash: the runs of a study came from several states of the code."""
 _LOCK = "study.lock"
 
 
 class Plan(Noun):
-    """A study with the facts of its tasks, in their order; `keys` are its runs'."""
+    """A study with the facts of its tasks, in their order; `keys` are its runs'.
+
+    `code` is a hash of the code that decides what its runs come to; empty if it is not known.
+    """
 
     format: int = FORMAT
     rooftree: str
+    code: str = ""
     study: Study
     tasks: tuple[TaskFacts, ...]
     keys: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from experiments.benchmarks.studies.config import (
     read_study,
     read_table,
 )
-from experiments.benchmarks.studies.folder import StudyFolder, study_kind
+from experiments.benchmarks.studies.folder import MIXED, Plan, StudyFolder, study_kind
 from experiments.benchmarks.studies.kinds import KINDS
 from experiments.benchmarks.studies.running import cells_of, cores, plan_of, run_study
 from experiments.cli.commands import model_study, one_step
@@ -91,6 +91,12 @@ def _search(asked: Study, *, config: str, out: Path | None, jobs: int | None) ->
     if out is not None:
         again += f" -o {shlex.quote(str(out))}"
     with folder.held(), signals_interrupt():
+        if _code_changed(folder, plan):
+            plan = plan.model_copy(update={"code": MIXED})
+            say(
+                f"warning: the code has changed since the runs in {folder.path} were done, which "
+                "are kept as they are; to have all by this code, name another folder with -o"
+            )
         folder.write_plan(plan)
         for facts in plan.tasks:
             say(KINDS[asked.kind].summary(facts))
@@ -108,6 +114,15 @@ def _search(asked: Study, *, config: str, out: Path | None, jobs: int | None) ->
     left = len(plan.keys) - count
     say(f"{count} runs done" + (f", {left} were done before" if left else ""))
     print(f"compare with: rooftree compare {shlex.quote(str(folder.path))}")
+
+
+def _code_changed(folder: StudyFolder, plan: Plan) -> bool:
+    """Whether runs that are there may have come from other code than goes on now."""
+    try:
+        before = folder.plan()
+        return bool(before.code) and before.code != plan.code and any(True for _ in folder.lines())
+    except InputError:
+        return False
 
 
 def _progress(name: str) -> AbstractContextManager[Callable[[int, int], None]]:

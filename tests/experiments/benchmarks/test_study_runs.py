@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from experiments.benchmarks.studies import running
 from experiments.benchmarks.studies.arms import AblatedProposer
 from experiments.benchmarks.studies.cell import CellResult
 from experiments.benchmarks.studies.comparing import TARGET, compare, differences, runs_of
@@ -146,6 +147,26 @@ def test_later_seeds_are_other_runs_of_the_same_study(config: Path, folder: Path
     assert sorted({line.seed for line in new}) == [3, 4]  # seed 2 was run before
     contests = json_of("compare", folder)["contests"]
     assert {contest["pairs"] for contest in contests} == {2 * 3}
+
+
+def test_runs_by_other_code_are_told_apart(
+    config: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "code_hash", lambda: "another")
+    done = completed("study", config, "-o", folder)
+    assert "the code has changed since the runs" in done.output and "0 runs done" in done.output
+    assert "the code changed between runs" in completed("compare", folder).output
+    fresh = folder.with_name("fresh")
+    assert "has changed" not in completed("study", config, "-o", fresh).output
+    assert "has changed" not in completed("study", config, "-o", fresh).output
+
+
+def test_another_studys_folder_is_refused(config: Path, folder: Path) -> None:
+    other = config.with_name("other.toml")
+    other.write_text(config.read_text().replace('name = "', 'name = "other_'))
+    done = rooftree("study", other, "-o", folder)
+    refused(done, "holds the study")
+    assert "name another folder with -o" in done.output
 
 
 def test_another_constant_is_another_run(config: Path, folder: Path) -> None:
