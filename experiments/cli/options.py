@@ -26,7 +26,7 @@ OUTPUT = "Output"
 Json = Annotated[
     bool,
     typer.Option(
-        "--json", help="Print one JSON object on standard output.", rich_help_panel=OUTPUT
+        "--json", help="Print JSON on standard output, and nothing else.", rich_help_panel=OUTPUT
     ),
 ]
 Plain = Annotated[

@@ -66,7 +66,8 @@ class Study(Noun):
     In a study of expansions, names of tasks in that file; `all` stands for each of them.
     expansions: the file of recorded expansions, or the name of a bundled one.
     seeds: how many, from `first_seed`; each is run with every arm and names a pair.
-    budget: unique evaluations of every run, failures included; `random` takes for each task what
+    budget: unique evaluations after which runs are compared, failures included; they go on to the
+    last of `at`. `random` takes for each task what
     random search needs (see `RecordedSpace.random_budget`), at most `most`. On expansions, it and
     `at` are numbers of trials.
     at: numbers of unique evaluations at which speedups are compared; the budget comes besides.
