@@ -153,8 +153,8 @@ class CppText:
         return f"{_P}whole({text}, fits)" if kind_of(tree) == "float" else text
 
     def real(self, expression: Written) -> str:
-        """A `double`, or a number that becomes one."""
-        return _bare(self._text(folded(expression, self._tunables)))
+        """A `double`, or a number that becomes one: `/` need leave no whole number there."""
+        return _bare(self._real(folded(expression, self._tunables)))
 
     def condition(self, expression: Written) -> str:
         """A truth; whether it is a constant is for the caller to see in "true" and "false"."""
@@ -183,6 +183,19 @@ class CppText:
                 return f"(long long){self._truth(node)}"
             case _:
                 raise InputError(f"{ast.unparse(node)!r} cannot be written in C++")
+
+    def _real(self, node: ast.expr) -> str:
+        match node:
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                return f"((double){self._real(left)} / (double){self._real(right)})"
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
+                return f"({self._real(left)} {_PLAIN[type(op)]} {self._real(right)})"
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return f"(-{self._real(operand)})"
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return f"({self._truth(test)} ? {self._real(body)} : {self._real(orelse)})"
+            case _:
+                return self._text(node)
 
     def _bare(self, node: ast.expr) -> str:
         return _bare(self._text(node))

@@ -69,6 +69,14 @@ _COMPARE: dict[type[ast.cmpop], Callable[..., bool]] = {
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "ceil_div": _ceil_div}
 
 
+_OF_C = {
+    "&&": "write `and` for &&",
+    "||": "write `or` for ||",
+    "?": "write `A if C else B` for C ? A : B",
+}
+"""What C has and expressions have not."""
+
+
 @lru_cache(maxsize=4096)
 def _parse(expression: str) -> ast.expr:
     if len(expression) > MAX_LENGTH:
@@ -76,7 +84,8 @@ def _parse(expression: str) -> ast.expr:
     try:
         return parse_expression(expression.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise InputError(f"cannot read the expression {expression!r}: {error}") from None
+        why = next((words for sign, words in _OF_C.items() if sign in expression), str(error))
+        raise InputError(f"cannot read the expression {expression!r}: {why}") from None
 
 
 @lru_cache(maxsize=4096)

@@ -59,8 +59,9 @@ def _hello(_request: dict[str, Any]) -> dict[str, Any]:
     except RuntimeError as error:  # the binding is there, the library is not
         raise RequestRefused("missing", f"the CUDA compiler cannot be loaded: {error}") from None
     _check(code, "nvrtcVersion")
-    includes = [str(path) for path in _includes(major * 1000 + minor * 10)]
-    return {"version": f"{major}.{minor}", "includes": includes}
+    found, lacking = _includes(major, minor)
+    includes = [str(path) for path in found]
+    return {"version": f"{major}.{minor}", "includes": includes, "lacking": lacking}
 
 
 def _compile(request: dict[str, Any]) -> dict[str, Any]:
@@ -151,20 +152,25 @@ def _check(code: Any, where: str) -> None:
         raise RequestRefused("internal", f"{where} failed: {code.name}", sticky=True)
 
 
-def _includes(version: int) -> list[Path]:
-    """Header folders of the toolkit, if it has the release of the compiler."""
+def _includes(major: int, minor: int) -> tuple[list[Path], str]:
+    """Header folders of the toolkit, if it is of the compiler's release; else what is lacking."""
+    wanted = f"pip install 'nvidia-cuda-runtime=={major}.{minor}.*'"
     try:
         from cuda import pathfinder
 
         found = pathfinder.find_nvidia_header_directory("cudart")
     except (ImportError, AttributeError, RuntimeError):
-        return []
+        found = None
     header = Path(found or "") / "cuda.h"
     if not found or not header.is_file():
-        return []
-    if f"#define CUDA_VERSION {version}" not in header.read_text(errors="replace"):
-        return []
-    return [path for path in (Path(found), Path(found) / "cccl") if path.is_dir()]
+        return [], f"CUDA's headers are not there: {wanted}"
+    release = f"#define CUDA_VERSION {major * 1000 + minor * 10}"
+    if release not in header.read_text(errors="replace"):
+        return [], (
+            f"CUDA's headers in {found} are of another release than the compiler, which is "
+            f"{major}.{minor}: {wanted}"
+        )
+    return [path for path in (Path(found), Path(found) / "cccl") if path.is_dir()], ""
 
 
 if __name__ == "__main__":

@@ -104,6 +104,7 @@ class Compiler:
         self._closed = False
         self._version: str | None = None
         self._includes: tuple[str, ...] = ()
+        self._lacking = ""
 
     @property
     def folder(self) -> Path:
@@ -202,6 +203,8 @@ class Compiler:
             first = next((line for line in log.splitlines() if "error" in line), log[:200])
             place = re.compile(rf"^{re.escape(name)}\((\d+)\): (?:error: )?")
             told = place.sub(r"line \1: ", first.strip())
+            if self._lacking and "not open source file" in told:
+                told += f"; {self._lacking}"
             raise CompileFailed(
                 f"does not compile: {told}", log=log, seconds=float(reply["seconds"])
             )
@@ -260,7 +263,7 @@ class Compiler:
             child.kill()
             raise WorldError(str(hello["message"]))
         self._version = str(hello["version"])
-        self._includes = tuple(hello["includes"])
+        self._includes, self._lacking = tuple(hello["includes"]), str(hello["lacking"])
         return child
 
     def _store(

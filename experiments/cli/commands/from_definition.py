@@ -75,7 +75,7 @@ def from_definition(
         print(json.dumps({"definition": known.name, "problems": rows}, ensure_ascii=False))
         return
     print_fitted(_COLUMNS, [[str(row["file"]), ", ".join(row["workloads"])] for row in rows])
-    print(f"search one with rooftree optimize {rows[0]['file']}")
+    print(f"search one with rooftree optimize {rows[0]['file']} --model NAME")
 
 
 def _chosen(

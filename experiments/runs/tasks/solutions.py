@@ -90,6 +90,12 @@ def candidate_text(solution: Solution, problem: str) -> str:
     nor TVM FFI, or a problem that does not say what it returns.
     """
     spec = solution.spec
+    made_of = definition_of(problem)
+    if made_of not in (None, solution.definition):
+        raise InputError(
+            f"solution {solution.name} is of {solution.definition}, the problem was made of "
+            f"{made_of}"
+        )
     languages = spec.every_language
     if languages and languages <= _IN_PYTHON:
         text, entry = _in_python(solution)

@@ -609,4 +609,6 @@ def test_model_new_imports_with_torch_alone(tmp_path: Path) -> None:
 def test_expressions_of_floats_reach_typed_arguments() -> None:
     assert PythonText(TUNABLES, {}).real("F * 2") == "float(1.0)"
     assert CppText(TUNABLES, {}).real("1.5 / F") == "3.0"
+    assert CppText({}, {}).real("1 / cols") == "(double)1 / (double)cols"
+    assert CppText({}, {}).real("-(rows // 2 / cols) + 1").count("floor_div") == 1
     assert evaluate("1.5 / F", TUNABLES) == 3.0

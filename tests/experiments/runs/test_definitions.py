@@ -134,6 +134,7 @@ def test_a_solution_that_returns_its_outputs_needs_to_know_nothing_of_them(tmp_p
             "has no PYBIND11_MODULE and no",
         ),
         ({"spec": {"entry_point": "main.py::run", "language": "tilelang"}}, "is in tilelang: Pyth"),
+        ({"definition": "gemm_n8"}, "is of gemm_n8, the problem was made of"),
         (
             {"spec": {"entry_point": "main.py::run", "languages": ["cuda", "triton"]}},
             "cuda, triton",

@@ -93,6 +93,8 @@ class TestExpressions:
             ("rows / 4", "not a whole number; use ceil_div"),
             ("cols", "unknown name 'cols'"),
             ("rows //", "cannot read"),
+            ("rows > 1 && rows < 9", "write `and` for &&"),
+            ("rows ? 1 : 2", "write `A if C else B`"),
             ("rows // 0", "cannot evaluate"),
             ("2 ** 65", "exponent"),
             ("9 ** 64", "out of range"),

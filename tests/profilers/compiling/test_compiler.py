@@ -12,6 +12,7 @@ import pytest
 
 from mcts.domain import Candidate, KernelTask
 from mcts.errors import WorldError
+from profilers.children.processes import Child
 from profilers.compiling.building import Failed, build
 from profilers.compiling.compile_worker import LOG_CAP, cap_log
 from profilers.compiling.compiler import (
@@ -135,7 +136,7 @@ def test_an_error_keeps_its_log_and_is_not_cached(compiler: Compiler, tmp_path: 
 def test_no_header_is_found_next_to_the_source(compiler: Compiler) -> None:
     folder = Path(compiler._scratch.name)  # where the compiler runs
     (folder / "secret.h").write_text("#define VALUE 1.0f\n")
-    with pytest.raises(CompileFailed, match=r"could not open source file.*secret"):
+    with pytest.raises(CompileFailed, match=r"not open source file.*secret"):
         compiler.compile('#include "secret.h"\n' + SOURCE)
 
 
@@ -223,3 +224,22 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         with pytest.raises(WorldError, match=str(scratch)):
             compiler.compile(SOURCE, ["-DVALUE=4.0f"])
         moved.rename(scratch)
+
+
+@pytest.mark.nvrtc
+def test_a_header_that_is_lacking_is_told_with_what_brings_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = Child.request
+
+    def without_headers(child: Child, message: dict[str, Any], **options: Any) -> dict[str, Any]:
+        reply = request(child, message, **options)
+        bare = {"includes": [], "lacking": "CUDA's headers are not there: pip install them"}
+        return reply | bare if message["op"] == "hello" else reply
+
+    monkeypatch.setattr(Child, "request", without_headers)
+    with (
+        closing(Compiler(cache_dir=tmp_path, processes=1)) as compiler,
+        pytest.raises(CompileFailed, match=r"open source file.*; CUDA.s headers are not there"),
+    ):
+        compiler.compile("#include <cuda_bf16.h>")
