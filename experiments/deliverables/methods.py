@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from codegen import playbook
 from experiments.deliverables.best import Delivery
 from experiments.deliverables.markdown import code, codes, folded, plain, table
 from experiments.text import worth as worth_text
 from experiments.views.claims import standing_methods
 from mcts.attribution.ablation import ablated_by_tunable
 from mcts.domain import Attribution
+from mcts.loop.briefing import realised
 
 _HARMFUL = "harmful"
 _CODES = ("method", "taken out by")
@@ -26,10 +28,16 @@ def methods_text(delivery: Delivery) -> str:
     found = [(node, one, worth_text.worth_text(one)) for node, one in worth_text.attributed(path)]
     if not found:
         return _only_claimed(claimed) if claimed else ""
-    kept = _by_method((one.method, worth) for _, one, worth in found if one.method in claimed)
+    there = _failed_and_there(delivery, [one for _, one, _ in found])
+    kept = _by_method(
+        (one.method, worth)
+        for _, one, worth in found
+        if one.method in claimed and one.method not in there
+    )
     gone = _by_method((one.method, worth) for _, one, worth in found if one.method not in claimed)
-    rest = [method for method in claimed if method not in kept]
-    summary = [*_worths(kept), *_taken_back(gone), *_unweighed(delivery, rest)]
+    rest = [method for method in claimed if method not in kept and method not in there]
+    summary = [*_worths(kept), *_put_in_later(there), *_taken_back(gone)]
+    summary += _unweighed(delivery, rest)
     return f"{' '.join(summary)}\n\n{_measurements(found)}\n\n{_reading(found)}"
 
 
@@ -53,6 +61,31 @@ def _by_method(worths: Iterable[tuple[str, str]]) -> dict[str, str]:
         else words[0]
         for method, words in sorted(found.items(), key=lambda item: item[1])
     }
+
+
+def _failed_and_there(delivery: Delivery, found: Sequence[Attribution]) -> list[str]:
+    """Methods that the steps which claimed them failed to implement, and a later one did: the
+    machine code of the best shows them.
+    """
+    worths: dict[str, set[str]] = {}
+    for one in found:
+        worths.setdefault(one.method, set()).add(one.worth)
+    failed = [method for method, each in worths.items() if "implementation_failed" in each]
+    evaluation = delivery.best.evaluation
+    profile = evaluation.profile if evaluation else None
+    if not failed or profile is None:
+        return []
+    shown = realised(playbook.signatures(), profile)
+    return [method for method in failed if shown.get(method)]
+
+
+def _put_in_later(methods: Sequence[str]) -> list[str]:
+    if not methods:
+        return []
+    return [
+        f"In its machine code, but put in by a later step than the one that claimed it, so that "
+        f"its worth was not measured: {codes(methods)}."
+    ]
 
 
 def _worths(kept: dict[str, str]) -> list[str]:

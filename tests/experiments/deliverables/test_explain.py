@@ -368,3 +368,18 @@ def test_any_text_stays_on_one_line_and_within_its_span(text: str) -> None:
         inner = made[len(fence[0]) : -len(fence[0])]
         runs = [len(run) for run in re.findall(r"`+", inner)]
         assert len(fence[0]) not in runs, "nothing inside ends the span"
+
+
+def test_a_method_that_a_later_step_put_in_is_not_called_failed(tmp_path: Path) -> None:
+    """Seed 0 claims WGMMA with a variant by mma.sync, and comes to it by another step."""
+    run = tmp_path / "run"
+    optimized("attention", run, "--evaluations", 40, "--seed", 0)
+    completed("attribute", run)
+    (line,) = (
+        line
+        for line in completed("explain", run).stdout.splitlines()
+        if "In its machine code" in line
+    )
+    there = line.split("In its machine code")[1].split(". ")[0]
+    assert "`compute.wgmma`" in there and "`memory.tma_loads`" in there
+    assert "Implementation failed" not in line
