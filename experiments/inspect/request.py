@@ -12,6 +12,12 @@ DEFAULT_ARCH = "sm_90a"
 _ARCH = re.compile(r"sm_\d{2,3}[af]?")
 
 
+def check_arch(arch: str) -> None:
+    """InputError for what is no name of an architecture."""
+    if not _ARCH.fullmatch(arch):
+        raise InputError(f"--arch {arch!r}: write it as {DEFAULT_ARCH}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectRequest:
     """The options of the command line, as they were given.
@@ -39,8 +45,8 @@ class InspectRequest:
 
     def check(self) -> None:
         """Raise InputError for what could only fail later, after the work."""
-        if self.arch is not None and not _ARCH.fullmatch(self.arch):
-            raise InputError(f"--arch {self.arch!r}: write it as {DEFAULT_ARCH}")
+        if self.arch is not None:
+            check_arch(self.arch)
         if self.out is not None:
             if self.out.suffix.lower() != ".svg":
                 raise InputError(f"--out {self.out}: the picture is an SVG, name it so")

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from experiments.app.checking import check_task
 from experiments.app.messages import say
 from experiments.cli.commands.show import print_checks
+from experiments.inspect.request import check_arch
 from experiments.runs.tasks.files import find_task
 from mcts.errors import InputError
 from mcts.text import one_line
@@ -15,6 +16,7 @@ from mcts.text import one_line
 
 def check(task: str, *, variants: int, arch: str, seed: int, as_json: bool) -> bool:
     """Print what was found; returns whether nothing is wrong. InputError if it cannot be read."""
+    check_arch(arch)
     found = find_task(task).task
     try:
         checks = list(check_task(found, variants=variants, arch=arch, seed=seed, say=say))

@@ -116,6 +116,10 @@ def test_the_command_prints_a_line_for_each_check_and_fails_on_a_problem(mine: P
     assert said.exit_code == 1 and '"ok": false' in said.stdout
 
 
+def test_what_is_no_architecture_is_refused(mine: Path) -> None:
+    refused(rooftree("check", mine, "--arch", "foo"), "write it as sm_90a")
+
+
 def test_a_task_that_cannot_be_read_is_refused_in_a_line(mine: Path) -> None:
     change(mine, KERNEL, '"rows", "cols"]\n*/', '"rows", "colls"]\n*/')
     refused(rooftree("check", mine), "colls")
