@@ -130,10 +130,18 @@ def test_the_report_alone_can_be_written_elsewhere(run: Path, tmp_path: Path) ->
 
 
 def test_compare_prints_its_tables_if_the_page_cannot_be_written(run: Path, tmp_path: Path) -> None:
-    found = rooftree("compare", run, "-o", tmp_path)
+    (tmp_path / "page.html").mkdir()
+    found = rooftree("compare", run, "-o", tmp_path / "page.html")
     refused(found)
     assert "row_softmax" in found.stdout and "speedup" in found.stdout
     assert "name another: -o FILE.html" in found.stderr
+
+
+@pytest.mark.parametrize("name", ["mine.cu", "README.md", "page"])
+def test_compare_writes_over_nothing_but_a_page(run: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    refused(rooftree("compare", run, "-o", tmp_path / name), "name it FILE.html")
+    assert (tmp_path / name).read_text() == "mine"
 
 
 # Not whole.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -262,7 +261,7 @@ def test_our_file_reads_as_plain_t4(tmp_path: Path) -> None:
     assert all(set(entry) == {"name", "value", "unit"} for entry in result["measurements"])
 
 
-def test_four_thousand_rows_load_quickly(tmp_path: Path) -> None:
+def test_all_of_four_thousand_rows_are_read(tmp_path: Path) -> None:
     document = _others()
     document["results"] = [
         {
@@ -274,9 +273,8 @@ def test_four_thousand_rows_load_quickly(tmp_path: Path) -> None:
     ]
     path = tmp_path / "large.json.gz"
     path.write_bytes(gzip.compress(json.dumps(document).encode(), compresslevel=1))
-    start = time.process_time()
-    assert len(load_recording(path).configurations) == 4000
-    assert time.process_time() - start < 1.5
+    found = load_recording(path).configurations
+    assert [entry.configuration["a"] for entry in found] == list(range(4000))
 
 
 @pytest.mark.parametrize("times", [[], [0], [-3.0, 0.0], [1e308], [1e-320]])
