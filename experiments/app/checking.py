@@ -42,8 +42,8 @@ def check_task(
         yield Check("problem file", "ok", "it can be read: Model, get_inputs, get_init_inputs")
         yield _not_checked("whether its model can be judged, and on which inputs")
         return
-    allowed = _allowed(task)
-    yield _space(task, allowed)
+    allowed, all_held = _allowed(task)
+    yield _space(task, allowed, all_held=all_held)
     yield from _methods(task)
     if task.dialect.has_source and allowed:
         sample = _sample(allowed, MOST_LAUNCHED, seed)
@@ -58,32 +58,27 @@ def _not_checked(what: str) -> Check:
     return Check("not checked", "note", f"{what}: that needs a GPU (rooftree evaluate)")
 
 
-def _allowed(task: KernelTask) -> list[dict[str, Scalar]]:
-    """The combinations that exist, the defaults first; those alone if the space is too large."""
+def _allowed(task: KernelTask) -> tuple[list[dict[str, Scalar]], bool]:
+    """The combinations that exist, the defaults first, and whether these are all: of a space that
+    is too large to hold, the defaults alone.
+    """
     from codegen.scripted.encoded_space import EncodedSpace
 
     encoded = EncodedSpace(task.space, task)
     default = task.space.default()
     if encoded.rows is None:
-        return [default]
+        return [default], False
     found = [encoded.decode(row) for row in encoded.rows]
-    return [default, *(values for values in found if values != default)] if found else []
+    return ([default, *(values for values in found if values != default)] if found else []), True
 
 
-def _is_held(task: KernelTask) -> bool:
-    """Whether the space is small enough for all of its combinations to be looked at."""
-    from codegen.scripted.encoded_space import EncodedSpace
-
-    return EncodedSpace(task.space, task).rows is not None
-
-
-def _space(task: KernelTask, allowed: Sequence[dict[str, Scalar]]) -> Check:
+def _space(task: KernelTask, allowed: Sequence[dict[str, Scalar]], *, all_held: bool) -> Check:
     space = task.space
     if not space.tunables:
         return Check("space", "note", "no tunables: only a language model can make variants of it")
     if not allowed:
         return Check("space", "problem", "`where` excludes every combination on some workload")
-    if len(allowed) == 1 and not _is_held(task):
+    if not all_held:
         bits = math.log2(space.size)
         return Check("space", "ok", f"2^{bits:.0f} combinations before `where`: too many to count")
     left_out = f" of {space.size:,}, `where` excludes the rest" if len(allowed) < space.size else ""

@@ -8,17 +8,23 @@ import hashlib
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[3]
+_STUDIES = "experiments/benchmarks/studies"
 DECIDING = (
-    "codegen/scripted", "experiments/benchmarks/studies", "mcts/loop", "mcts/search", "microtools",
-    "profilers/recordings", "profilers/roofline",
+    "codegen/scripted", "mcts/loop", "mcts/search", "microtools", "profilers/recordings",
+    "profilers/roofline",
+    *(f"{_STUDIES}/{name}.py"
+      for name in ("arms", "cell", "kinds", "recorded_task", "recorded_tree", "space")),
 )  # fmt: skip
 
 
 def code_hash() -> str:
-    """Of the Python files of these packages, by their names and texts. Plug-ins are no part."""
+    """Of these files and packages, by names and texts. Plug-ins are no part of it, nor is what
+    compares runs that are there.
+    """
     found = hashlib.sha256()
-    for folder in DECIDING:
-        for path in sorted((_ROOT / folder).rglob("*.py")):
+    for place in DECIDING:
+        whole = _ROOT / place
+        for path in [whole] if whole.is_file() else sorted(whole.rglob("*.py")):
             found.update(f"{path.relative_to(_ROOT).as_posix()}\0".encode())
             found.update(path.read_bytes())
     return found.hexdigest()[:16]

@@ -22,6 +22,7 @@ import pytest
 from experiments.benchmarks.studies import running
 from experiments.benchmarks.studies.arms import AblatedProposer
 from experiments.benchmarks.studies.cell import CellResult
+from experiments.benchmarks.studies.code import DECIDING
 from experiments.benchmarks.studies.comparing import TARGET, compare, differences, runs_of
 from experiments.benchmarks.studies.config import (
     Study,
@@ -159,6 +160,11 @@ def test_runs_by_other_code_are_told_apart(
     fresh = folder.with_name("fresh")
     assert "has changed" not in completed("study", config, "-o", fresh).output
     assert "has changed" not in completed("study", config, "-o", fresh).output
+
+
+def test_what_decides_a_run_is_there_to_be_hashed() -> None:
+    root = Path(__file__).parents[3]
+    assert all(any((root / place).rglob("*.py")) or (root / place).is_file() for place in DECIDING)
 
 
 def test_another_studys_folder_is_refused(config: Path, folder: Path) -> None:
