@@ -28,7 +28,7 @@ def methods_text(delivery: Delivery) -> str:
     found = [(node, one, worth_text.worth_text(one)) for node, one in worth_text.attributed(path)]
     if not found:
         return _only_claimed(claimed) if claimed else ""
-    there = _failed_and_there(delivery, [one for _, one, _ in found])
+    there = _failed_and_there(delivery, [one for _, one, _ in found if one.method in claimed])
     kept = _by_method(
         (one.method, worth)
         for _, one, worth in found
@@ -64,13 +64,17 @@ def _by_method(worths: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _failed_and_there(delivery: Delivery, found: Sequence[Attribution]) -> list[str]:
-    """Methods that the steps which claimed them failed to implement, and a later one did: the
-    machine code of the best shows them.
+    """Methods that no step which claimed them had, and a later one put in: the machine code of the
+    best shows them.
     """
     worths: dict[str, set[str]] = {}
     for one in found:
         worths.setdefault(one.method, set()).add(one.worth)
-    failed = [method for method, each in worths.items() if "implementation_failed" in each]
+    failed = [
+        method
+        for method, each in worths.items()
+        if "implementation_failed" in each and each <= {"implementation_failed", "unknown"}
+    ]
     evaluation = delivery.best.evaluation
     profile = evaluation.profile if evaluation else None
     if not failed or profile is None:
