@@ -67,6 +67,15 @@ struct RooftreeWhole {
     return static_cast<T>(value);
   }
 };
+template <class Real> struct RooftreeReal {
+  Real value;
+  template <class T> operator T() const {
+    static_assert(!std::is_integral<T>::value && !std::is_enum<T>::value,
+                  "the plan passes a floating-point number, and the launcher's parameter is a "
+                  "whole number");
+    return static_cast<T>(value);
+  }
+};
 inline int rooftree_said(const char* text, char* message, std::size_t room) {
   std::snprintf(message, room, "%s", text ? text : "no reason given");
   return 1;
@@ -200,7 +209,8 @@ def _arguments(plan: HostPlan, whole: tuple[str | int, ...]) -> list[str]:
         if argument == STREAM:
             texts.append("static_cast<cudaStream_t>(rooftree_stream)")
         elif isinstance(argument, ScalarArgument) and "float" in argument.type:
-            texts.append(f"static_cast<{_C_TYPES[argument.type]}>(rooftree_real[{reals}])")
+            kind = _C_TYPES[argument.type]
+            texts.append(f"RooftreeReal<{kind}>{{static_cast<{kind}>(rooftree_real[{reals}])}}")
             reals += 1
         elif isinstance(argument, ScalarArgument):
             number = _whole(_expression(argument), whole)

@@ -11,7 +11,6 @@ import hashlib
 import itertools
 import json
 import posixpath
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,8 +29,6 @@ _IN_PYTHON = {"python", "pytorch", "triton"}
 _IN_CPP = {"cuda", "cuda_cpp", "cpp", "c++"}
 _CUDA, _CPP = (".cu",), (".cpp", ".cc", ".cxx", ".c")
 _PYBIND, _TVM_FFI = "PYBIND11_MODULE", "TVM_FFI_DLL_EXPORT"
-_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once[ \t]*$", re.MULTILINE)
-_OWN_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"[^\n]*$', re.MULTILINE)
 
 
 class _Part(BaseModel):
@@ -85,9 +82,9 @@ def read_solution(path: Path) -> Solution:
 def candidate_text(solution: Solution, problem: str) -> str:
     """A solution as a file with a `ModelNew` for a problem file's text.
 
-    Of several sources in C++ and CUDA, those that others include go where they are included.
     InputError for other languages, several sources in Python, C++ that is bound by neither pybind11
-    nor TVM FFI, or a problem that does not say what it returns.
+    nor TVM FFI, a problem that does not say what it returns, or workloads that tell their outputs'
+    shapes by more than those of their inputs, in destination passing style.
     """
     spec = solution.spec
     made_of = definition_of(problem)
@@ -119,12 +116,16 @@ def candidate_text(solution: Solution, problem: str) -> str:
             "a solution in destination passing style needs a problem made of its definition "
             "(rooftree tasks from-definition)"
         )
-    known = {
-        tuple(tuple(each[name]) for name in inputs if each[name] is not None): [
-            each[name] for name in dtypes
-        ]
-        for each in shapes.values()
-    }
+    known: dict[tuple[tuple[int, ...], ...], list[list[int]]] = {}
+    for workload, each in shapes.items():
+        of_inputs = tuple(tuple(each[name]) for name in inputs if each[name] is not None)
+        of_outputs = [each[name] for name in dtypes]
+        if known.setdefault(of_inputs, of_outputs) != of_outputs:
+            raise InputError(
+                f"workload {workload} has the inputs' shapes of another and other outputs': a "
+                "solution in destination passing style can be judged on each alone, by problems "
+                "made without --together"
+            )
     made = ", ".join(dtypes)
     types = ", ".join(f"torch.{each}" for each in dtypes.values())
     lines[-2:-2] = [f"_OUTPUTS = {known!r}", "", ""]
@@ -156,25 +157,39 @@ def _in_python(solution: Solution) -> tuple[str, str]:
 
 
 def _in_cpp(solution: Solution) -> tuple[str, str]:
-    """A module that builds the sources when it is imported, and the entry point in it."""
+    """A module that writes the sources and builds them when it is imported, and the entry point in
+    it. Each source is an object of its own, as the benchmarks build them.
+    """
     texts = _texts(solution)
-    cpp, cuda = (_sources(texts, ends) for ends in (_CPP, _CUDA))
     options = solution.spec.compile_options or CompileOptions()
-    digest = hashlib.sha256(repr((cpp, cuda, options)).encode()).hexdigest()
+    digest = hashlib.sha256(repr((texts, options)).encode()).hexdigest()[:12]
+    built = [path for path in texts if path.endswith(_CPP + _CUDA)]
     lines = [
-        f"from {_builder(solution, texts)} import load_inline", "",
-        f"_CPP = {cpp!r}", f"_CUDA = {cuda!r}", "",
-        "_BUILT = load_inline(",
-        f'    name="solution_{digest[:12]}",', "    cpp_sources=_CPP,", "    cuda_sources=_CUDA,",
+        "import os, tempfile", f"from {_builder(solution, texts)} import load", "",
+        f"_SOURCES = {texts!r}",
+        "_FOLDER = os.path.join(",
+        '    os.environ.get("TORCH_EXTENSIONS_DIR", tempfile.gettempdir()),',
+        f'    "sources_{digest}",',
+        ")",
+        "for _path, _text in _SOURCES.items():",
+        "    _file = os.path.join(_FOLDER, _path)",
+        "    os.makedirs(os.path.dirname(_file), exist_ok=True)",
+        "    if not os.path.exists(_file) or open(_file).read() != _text:",
+        '        with open(_file, "w") as _out:',
+        "            _out.write(_text)", "",
+        "_BUILT = load(",
+        f'    name="solution_{digest}",',
+        f"    sources=[os.path.join(_FOLDER, _path) for _path in {built!r}],",
         f"    extra_cflags={list(options.cflags)!r},",
         f"    extra_cuda_cflags={list(options.cuda_cflags)!r},",
-        f"    extra_ldflags={list(options.ld_flags)!r},", ")",
+        f"    extra_ldflags={list(options.ld_flags)!r},",
+        "    extra_include_paths=[_FOLDER],", ")",
     ]  # fmt: skip
     return "\n".join(lines), "_BUILT." + solution.spec.entry_point.partition("::")[2]
 
 
 def _builder(solution: Solution, texts: Mapping[str, str]) -> str:
-    """The module whose `load_inline` builds what is bound in this way."""
+    """The module whose `load` builds what is bound in this way."""
     if any(_PYBIND in text for text in texts.values()):
         return "torch.utils.cpp_extension"
     if any(_TVM_FFI in text for text in texts.values()):
@@ -186,36 +201,14 @@ def _builder(solution: Solution, texts: Mapping[str, str]) -> str:
 
 
 def _texts(solution: Solution) -> dict[str, str]:
-    return {posixpath.normpath(source.path): source.content for source in solution.sources}
-
-
-def _sources(texts: Mapping[str, str], ends: tuple[str, ...]) -> list[str]:
-    once: set[str] = set()
-    return [_whole(path, texts, once, ()) for path in texts if path.endswith(ends)]
-
-
-def _whole(path: str, texts: Mapping[str, str], once: set[str], above: tuple[str, ...]) -> str:
-    """A source with the solution's own files in the place of the lines that include them.
-
-    Those that want to be included `once` are, in all that shares that set: `load_inline` makes one
-    file of all sources in a language. A file within itself, from those `above` on, is left out, as
-    its guard would have it.
-    """
-    within = (*above, path)
-
-    def included(match: re.Match[str]) -> str:
-        beside = posixpath.join(posixpath.dirname(path), match[1])
-        for name in (posixpath.normpath(beside), posixpath.normpath(match[1])):
-            if name not in texts:
-                continue
-            if name in once or name in within:
-                return ""
-            if _ONCE.search(texts[name]):
-                once.add(name)
-            return _whole(name, texts, once, within)
-        return match[0]
-
-    return _OWN_INCLUDE.sub(included, _ONCE.sub("", texts[path]))
+    """By path. InputError for a path that leads out of the solution's folder."""
+    found: dict[str, str] = {}
+    for source in solution.sources:
+        path = posixpath.normpath(source.path)
+        if path.startswith(("/", "..")):
+            raise InputError(f"solution {solution.name}: its source {source.path} is no inner path")
+        found[path] = source.content
+    return found
 
 
 def definition_of(problem: str) -> str | None:

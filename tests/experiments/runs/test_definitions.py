@@ -176,7 +176,7 @@ def in_cpp(tmp_path: Path, sources: dict[str, str] = CPP) -> str:
     return candidate_text(read_solution(write(tmp_path, found)), norm_text())
 
 
-def test_a_solution_in_cpp_is_built_from_sources_that_include_nothing_of_their_own(
+def test_a_solution_in_cpp_is_built_from_its_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     extension: Any = pytest.importorskip("torch.utils.cpp_extension")
@@ -186,45 +186,45 @@ def test_a_solution_in_cpp_is_built_from_sources_that_include_nothing_of_their_o
         asked.update(named)
         return SimpleNamespace(run=lambda *given: given)
 
-    monkeypatch.setattr(extension, "load_inline", built)
+    monkeypatch.setattr(extension, "load", built)
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
     made: dict[str, Any] = {}
-    exec(in_cpp(tmp_path), made)
+    text = in_cpp(tmp_path)
+    exec(text, made)
     assert made["ModelNew"]()(1, 2, 3, 4) == (1, 2, 3, 4)
-    main, scale = asked["cpp_sources"]
-    (kernel,) = asked["cuda_sources"]
-    assert main.count("float by);") == 1 and main.count("#define FACTOR") == 1
-    assert "float by);" not in scale, "all of a language become one file, and it wants to be once"
-    assert kernel.count("#define FACTOR") == 1, "which is another one"
-    assert "pragma once" not in main + scale + kernel
-    assert '#include "elsewhere.h"' in scale and "#include <cmath>" in scale
+    (folder,) = map(Path, asked["extra_include_paths"])
+    assert asked["sources"] == [
+        str(folder / path) for path in ("main.cpp", "half/scale.cc", "kernel.cu")
+    ]
+    assert {path: (folder / path).read_text() for path in CPP} == CPP
     assert asked["extra_cuda_cflags"] == ["-O3"] and asked["extra_cflags"] == ["-DFAST"]
+    written = (folder / "main.cpp").stat().st_mtime_ns
+    exec(text, {})
+    assert (folder / "main.cpp").stat().st_mtime_ns == written, "else all would be built anew"
     other = in_cpp(tmp_path, CPP | {"kernel.cu": "__global__ void half(float*) {}"})
     assert f'name="{asked["name"]}"' not in other, "another one is not taken for it"
 
 
-def test_files_that_include_one_another_end_where_their_guards_would(tmp_path: Path) -> None:
-    guarded = '#ifndef {0}\n#define {0}\n#include "{1}"\n#endif\n'
-    sources = {
-        "src/main.cpp": '#include "../lib/a.h"\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n',
-        "lib/a.h": guarded.format("A", "./b.h"),
-        "lib/b.h": guarded.format("B", "a.h"),
-    }
-    text = in_cpp(tmp_path, sources)
-    assert text.count("#define A") == text.count("#define B") == 1
-    assert '#include "' not in text
+@pytest.mark.parametrize("path", ["../main.cpp", "/tmp/main.cpp", "a/../../main.cpp"])
+def test_a_source_outside_of_the_solution_is_refused(tmp_path: Path, path: str) -> None:
+    with pytest.raises(InputError, match="no inner path"):
+        in_cpp(tmp_path, {path: "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}"})
 
 
 TVM_FFI = """
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/function.h>
 #include "factor.h"
+int other();
+
+static int helper() { return 0; }
 
 void run(tvm::ffi::TensorView x, tvm::ffi::TensorView w, tvm::ffi::TensorView eps,
          tvm::ffi::TensorView y)
 {
     const float* in = static_cast<const float*>(x.data_ptr());
     float* out = static_cast<float*>(y.data_ptr());
-    for (int at = 0; at < x.size(0); ++at) out[at] = FACTOR * in[at];
+    for (int at = 0; at < x.size(0); ++at) out[at] = FACTOR * in[at] + helper() + other();
 }
 
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(run, run);
@@ -234,17 +234,19 @@ TVM_FFI_DLL_EXPORT_TYPED_FUNC(run, run);
 def test_a_solution_bound_by_tvm_ffi_is_built_and_called_with_tensors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sources = {"kernel.cc": TVM_FFI, "factor.h": "#define FACTOR 0.5f\n"}
+    own = "static int helper() { return 1; }\nint other() { return helper(); }\n"
+    sources = {"kernel.cc": TVM_FFI, "factor.h": "#define FACTOR 0.5f\n", "other.cc": own}
     text = in_cpp(tmp_path, sources)
-    assert "from tvm_ffi.cpp import load_inline" in text and '#include "factor' not in text
+    assert "from tvm_ffi.cpp import load" in text
     torch: Any = pytest.importorskip("torch")
     pytest.importorskip("tvm_ffi")
     monkeypatch.setenv("TVM_FFI_CACHE_DIR", str(tmp_path / "built"))
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
     made: dict[str, Any] = {}
     exec(text, made)
     x, y = torch.arange(4.0), torch.empty(4)
     made["_BUILT"].run(x, x, x, y)
-    assert torch.equal(y, x / 2)
+    assert torch.equal(y, x / 2 + 1), "each file has its own `helper`"
 
 
 def test_a_solution_needs_a_problem_of_a_definition(tmp_path: Path) -> None:
@@ -460,6 +462,14 @@ def test_workloads_together_are_one_task_of_several_shapes(tmp_path: Path) -> No
         assert all(torch.equal(ours, wanted) for ours, wanted in pairs)
     with pytest.raises(ValueError, match="no workload has inputs of the shapes"):
         made["ModelNew"]()(x[:3], *inputs[1:])
+
+
+def test_outputs_that_inputs_shapes_do_not_tell_are_refused(tmp_path: Path) -> None:
+    solution = read_solution(SOLUTION)
+    same = together(tmp_path).read_text().replace("[8, 64]", "[32, 64]").replace("[8]", "[32]")
+    assert candidate_text(solution, same)
+    with pytest.raises(InputError, match="made without --together"):
+        candidate_text(solution, same.replace("'norm': [32]", "'norm': [16]", 1))
 
 
 def test_numbers_of_a_workload_are_its_own(tmp_path: Path) -> None:

@@ -111,6 +111,7 @@ def test_threads_that_want_the_same_compile_it_once(compiler: HostCompiler) -> N
         ("int m, cudaStream_t", "cudaStream_t", "too many arguments"),
         ("const float* w", "const double* w", "another type than the plan's dtype"),
         ("const float* w", "float w", "no suitable conversion"),
+        ("float eps", "int eps", "parameter is a whole number"),
         ('extern "C" int scale', 'extern "C" bool scale', "the launcher must return void"),
         ('launcher = "scale"', 'launcher = "other"', "scale"),
     ],
@@ -121,6 +122,13 @@ def test_the_launchers_call_is_checked_against_its_plan(
     failed = failure(compiler, source().replace(was, instead, 1))
     assert said in failed.log or "other" in failed.log
     assert "the call that your plan describes" in failed.log or "your line" in failed.log
+
+
+@needs_nvcc
+@pytest.mark.parametrize("kind", ["double", "const float&", "__half"])
+def test_a_fraction_reaches_any_parameter_that_holds_one(compiler: HostCompiler, kind: str) -> None:
+    text = source(extra="#include <cuda_fp16.h>").replace("float eps", f"{kind} eps")
+    assert compiled(compiler, text.replace("+ eps;", "+ float(eps);"))
 
 
 @needs_nvcc
