@@ -22,12 +22,6 @@ from mcts.errors import InputError, WorldError
 
 MOST_LAUNCHED = 4096
 """Combinations of values whose launches are evaluated; of larger spaces so many, drawn evenly."""
-MOST_SHARED = {
-    "sm_70": 98_304, "sm_75": 65_536, "sm_80": 166_912, "sm_86": 101_376,
-    "sm_89": 101_376, "sm_90": 232_448, "sm_100": 232_448, "sm_120": 101_376,
-}  # fmt: skip
-"""Bytes of shared memory that a block may have (CUDA C++ Programming Guide, table of technical
-specifications per compute capability)."""
 _MOST_KINDS = 3
 _COMPILERS = 4
 
@@ -121,11 +115,12 @@ def _buffers(task: KernelTask) -> Iterator[Check]:
 
 def _launches(task: KernelTask, sample: Sequence[dict[str, Scalar]], arch: str) -> Iterator[Check]:
     """The plan's launches, on every workload, with many combinations."""
+    from profilers.compiling.limits import most_shared
     from profilers.compiling.lowering import lower
 
     plan = parse_launch_plan(task.baseline.source)
     wrong: Counter[str] = Counter()
-    most = MOST_SHARED.get(arch.rstrip("af"), max(MOST_SHARED.values()))
+    most = most_shared(arch)
     shared = 0
     for values in sample:
         for workload in task.workloads:
@@ -141,7 +136,7 @@ def _launches(task: KernelTask, sample: Sequence[dict[str, Scalar]], arch: str) 
         first = next(iter(wrong))
         yield Check("plan", "problem", f"{sum(wrong.values())} launches are impossible, {first}")
     else:
-        yield Check("plan", "ok", f"{what} can be launched")
+        yield Check("plan", "ok", f"{what}: grids and blocks are valid")
     if shared:
         yield Check(
             "shared memory", "problem" if shared == len(sample) * len(task.workloads) else "note",
@@ -173,16 +168,25 @@ def _reference(task: KernelTask, say: Say) -> Iterator[Check]:
 def _compiled(
     task: KernelTask, sample: Sequence[dict[str, Scalar]], arch: str, say: Say
 ) -> Iterator[Check]:
-    """The defaults and a sample of variants through the compiler, and their arguments."""
+    """The defaults and a sample of variants through the compiler, their arguments, and whether a
+    GPU takes them.
+    """
     from profilers.compiling.building import Failed, build
     from profilers.compiling.compiler import Compiler
+    from profilers.compiling.cubin import kernel_needs
+    from profilers.compiling.limits import beyond
 
     def fault(values: dict[str, Scalar]) -> str | None:
         candidate = Candidate(source=task.baseline.source, tunables=values)
         try:
-            build(task, compiler, candidate)
+            built = build(task, compiler, candidate)
         except Failed as failed:
             return str(failed)
+        needs = kernel_needs(built.compiled.cubin.read_bytes())
+        for workload, call in built.calls.items():
+            for number, step in enumerate(call.steps, start=1):
+                for wrong in beyond(step, number, needs, arch=arch):
+                    return f"on workload {workload}: {wrong}"
         return None
 
     say(f"compiling {counted(len(sample), 'variant')} for {arch}")
@@ -202,8 +206,8 @@ def _compiled(
         if said is not None:
             kinds.setdefault(said, []).append(values)
     if not kinds:
-        told = f"{counted(len(sample), 'variant')} compiled for {arch}, arguments fit the kernels"
-        yield Check("compiler", "ok", told)
+        compiled = f"{counted(len(sample), 'variant')} compiled for {arch}"
+        yield Check("compiler", "ok", f"{compiled}; arguments and blocks fit the kernels")
         return
     for said, failing in sorted(kinds.items(), key=lambda kind: -len(kind[1]))[:_MOST_KINDS]:
         yield Check(

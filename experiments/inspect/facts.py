@@ -91,7 +91,10 @@ def _machine_code(sass: SassFacts) -> Iterator[Fact]:
     if sass.registers is not None:
         yield "registers", f"{sass.registers} a thread"
     if sass.shared_bytes:
-        yield "shared memory", f"{_bytes(sass.shared_bytes)} a block, declared"
+        yield (
+            "shared memory",
+            f"{_bytes(sass.shared_bytes)} a block, static, with what CUDA reserves",
+        )
     if sass.stack_bytes:
         yield "stack", f"{_bytes(sass.stack_bytes)} a thread"
     yield "spills", _spills(sass)

@@ -7,7 +7,6 @@ import hashlib
 import json
 import queue
 import re
-import struct
 import tempfile
 import threading
 import time
@@ -21,6 +20,7 @@ from mcts.errors import RooftreeError, WorldError
 from mcts.files import write_whole
 from profilers.children.processes import Child, ChildGone
 from profilers.compiling.compile_worker import CUBIN_CAP_BYTES
+from profilers.compiling.cubin import kernel_names
 from profilers.compiling.includes import forbidden_include
 from profilers.hardware.locks import user_cache_dir
 from profilers.sandbox import Jail
@@ -291,21 +291,6 @@ def _check_source(source: str, options: Sequence[str]) -> None:
         source.encode()
     except UnicodeEncodeError as error:
         raise CompileFailed(f"does not compile: the source is no valid text: {error}") from None
-
-
-def kernel_names(cubin: bytes) -> frozenset[str]:
-    """Names of the functions with machine code in a cubin: its ``.text.NAME`` ELF sections."""
-    if cubin[:6] != b"\x7fELF\x02\x01":
-        return frozenset()
-    (table,) = struct.unpack_from("<Q", cubin, 40)
-    entry_size, count, names_index = struct.unpack_from("<HHH", cubin, 58)
-    headers = [struct.unpack_from("<IIQQQQ", cubin, table + i * entry_size) for i in range(count)]
-    names_at = headers[names_index][4]
-    names = []
-    for name_at, *_ in headers:
-        start = names_at + name_at
-        names.append(cubin[start : cubin.index(b"\x00", start)].decode(errors="replace"))
-    return frozenset(name.removeprefix(".text.") for name in names if name.startswith(".text."))
 
 
 def _compiled(

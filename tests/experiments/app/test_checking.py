@@ -63,10 +63,20 @@ def test_the_template_and_a_bundled_task_are_right_and_it_says_what_was_not_chec
         ),
         ("int rows, int cols", "double rows, int cols", "takes a double"),
         ("void bias_gelu(", "void other(", "which the compiled source does not define"),
+        ("__global__ void", "__global__ void __launch_bounds__(32)", "__launch_bounds__ allows 32"),
+        (
+            'block  = ["BLOCK"]', 'block  = ["BLOCK"]\nshared = "200 * 1024"',
+            "204,800 bytes of shared memory on top of 40,000 static ones",
+        ),
         ("return z", "return zz", "does not compile"),
     ],
 )  # fmt: skip
 def test_what_the_compiler_knows_is_told(mine: Path, before: str, after: str, told: str) -> None:
+    if "static" in told:
+        kernel = (mine / KERNEL).read_text()
+        at = kernel.index("{", kernel.index("bias_gelu(")) + 1
+        static = "__shared__ volatile float held[10000]; held[threadIdx.x] = 0;"
+        (mine / KERNEL).write_text(kernel[:at] + static + kernel[at:])
     change(mine, KERNEL, before, after)
     said = problems(mine)
     assert told in said and "compiler: " in said

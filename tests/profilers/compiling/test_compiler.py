@@ -20,7 +20,6 @@ from profilers.compiling.compiler import (
     Compiler,
     CompileTimedOut,
     architecture,
-    kernel_names,
 )
 
 SOURCE = 'extern "C" __global__ void fill(float* y) { y[threadIdx.x] = VALUE; }\n'
@@ -50,10 +49,6 @@ def test_a_long_log_keeps_both_ends() -> None:
     assert capped.startswith("begin") and capped.endswith("end")
     assert len(capped) < LOG_CAP + 100
     assert cap_log("short") == "short"
-
-
-def test_a_file_that_is_no_cubin_has_no_kernels() -> None:
-    assert kernel_names(b"") == kernel_names(b"not an ELF file") == frozenset()
 
 
 @pytest.mark.nvrtc
