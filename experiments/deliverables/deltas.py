@@ -145,7 +145,7 @@ QUANTITIES: Sequence[Quantity] = (
         ),
     ),
     Quantity("warp instructions", "", _total(m.INSTRUCTIONS)),
-    Quantity("DRAM throughput of peak", "%", _dominant(m.DRAM)),
+    Quantity("DRAM throughput of the datasheet's peak", "%", _dominant(m.DRAM)),
     Quantity("issue slots used", "%", _dominant(m.ISSUE, 100.0)),
     Quantity("FMA pipe busy", "%", _dominant(m.FMA_PIPE)),
     Quantity("tensor pipe busy", "%", _dominant(m.TENSOR_PIPE)),
