@@ -72,7 +72,7 @@ def _fold(node: ast.expr, tunables: Mapping[str, Scalar]) -> ast.expr:
             return ast.IfExp(test, _fold(body, tunables), _fold(orelse, tunables))
         case ast.BinOp(left=left, op=op, right=right):
             return ast.BinOp(_fold(left, tunables), op, _fold(right, tunables))
-        case ast.UnaryOp(op=op, operand=operand):
+        case ast.UnaryOp(op=ast.USub() | ast.Not() as op, operand=operand):
             return ast.UnaryOp(op, _fold(operand, tunables))
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             return ast.Compare(

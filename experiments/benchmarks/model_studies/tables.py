@@ -13,6 +13,7 @@ from experiments.benchmarks.model_studies.nouns import (
     ModelContest,
     Outcome,
 )
+from experiments.benchmarks.studies.statistics import WOULD_SEE
 from experiments.text.quantities import p_text
 from experiments.text.tables import Column, Fitted, fitted
 
@@ -92,7 +93,7 @@ def explanation(found: ModelComparison) -> str:
         "seeds. "
         "Faster, twice: share of runs that are right and more than 1 and 2 times as fast (fast_p). "
         f"{near}p: exact Wilcoxon signed-rank over pairs (task, seed), then after Holm over these "
-        f"{len(found.contests)} tests, bold below {found.alpha:g}."
+        f"{len(found.contests)} tests, bold below {found.alpha:g}. {WOULD_SEE}"
     )
 
 

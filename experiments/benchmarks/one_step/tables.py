@@ -6,6 +6,7 @@ import csv
 import io
 
 from experiments.benchmarks.one_step.nouns import ArmFigures, StepComparison, StepContest
+from experiments.benchmarks.studies.statistics import WOULD_SEE
 from experiments.text.quantities import p_text
 from experiments.text.tables import Column, Fitted, fitted
 
@@ -62,7 +63,8 @@ def explanation(found: StepComparison) -> str:
         f"{found.reference} is better; of failures the difference of shares, below 0 if it is "
         "better. 95 % interval by a bootstrap of problems, then of pairs. p: exact Wilcoxon "
         "signed-rank over pairs (parent, reply), of failures the exact test of McNemar; then after "
-        f"Holm over these {len(found.contests)} tests, bold below {found.alpha:g}."
+        f"Holm over these {len(found.contests)} tests, bold below {found.alpha:g}. "
+        f"{WOULD_SEE}"
     )
 
 

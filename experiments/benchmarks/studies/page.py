@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from experiments.benchmarks.studies.comparing import TARGET, Comparison
 from experiments.benchmarks.studies.curves import RANDOM, Chart
-from experiments.benchmarks.studies.statistics import MOST_EXACT
+from experiments.benchmarks.studies.statistics import MOST_EXACT, WOULD_SEE
 from experiments.benchmarks.studies.svg import colours, curves_svg, forest_svg
 from experiments.benchmarks.studies.tables import (
     COLUMNS,
@@ -72,5 +72,5 @@ def explanation(found: Comparison) -> str:
         "Ratio: geometric mean over tasks and seeds, above 1 where the reference is better; 95 % "
         f"interval by a bootstrap of tasks, then seeds. p: {test} over pairs "
         f"(task, seed), then after Holm over these {len(found.contests)} tests; bold below "
-        f"{found.alpha:g}. Effect: matched-pairs rank-biserial. {short}"
+        f"{found.alpha:g}. Effect: matched-pairs rank-biserial. {WOULD_SEE} {short}"
     )

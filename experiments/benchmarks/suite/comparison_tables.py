@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from experiments.benchmarks.studies.statistics import WOULD_SEE
 from experiments.benchmarks.suite import tables
 from experiments.benchmarks.suite.comparing import (
     ALPHA,
@@ -173,8 +174,7 @@ def remarks(found: Comparison) -> list[str]:
         f"above 1 if {found.reference} is better; its interval is by bootstrap of the problems, p "
         "an exact signed-rank test over them. A problem without a correct kernel counts as 1.0, "
         "here and in the geometric mean of all (*). "
-        f"A tie is two intervals that overlap, or a ratio within {NOISE:.0%}. 'Would see' is the "
-        "smallest ratio that so many problems with this spread would show in 4 of 5 comparisons."
+        f"A tie is two intervals that overlap, or a ratio within {NOISE:.0%}. {WOULD_SEE}"
     ]
     lines += [
         f"left out over {duel.over} against {duel.suite}, a correct kernel was not measured: "

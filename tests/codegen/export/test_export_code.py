@@ -17,6 +17,7 @@ import pytest
 
 from codegen.dialects import writing_of
 from codegen.export.cpp_text import HELPERS, CppText
+from codegen.export.expressions import folded
 from codegen.export.header import header, namespace_of
 from codegen.export.header_source import header_source
 from codegen.export.header_steps import CPP_TYPES
@@ -612,3 +613,9 @@ def test_expressions_of_floats_reach_typed_arguments() -> None:
     assert CppText({}, {}).real("1 / cols") == "(double)1 / (double)cols"
     assert CppText({}, {}).real("-(rows // 2 / cols) + 1").count("floor_div") == 1
     assert evaluate("1.5 / F", TUNABLES) == 3.0
+
+
+@pytest.mark.parametrize("text", ["+n", "~n", "n + +2 * n"])
+def test_a_sign_that_the_grammar_lacks_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="not allowed"):
+        folded(text, {})
