@@ -16,7 +16,7 @@ from profilers.kernelbench.oracle.claims import compare_timed
 from profilers.kernelbench.oracle.draws import Draw
 from profilers.kernelbench.oracle.memory import shared_bytes
 from profilers.kernelbench.oracle.model_state import precision
-from profilers.kernelbench.oracle.reference import ReferenceModel
+from profilers.kernelbench.oracle.reference import Expectation, ReferenceModel
 from profilers.kernelbench.shared.recorded_calls import RecordedCall, device_name
 from profilers.kernelbench.shared.shared_memory import SharedBuffer, room_for
 from profilers.kernelbench.shared.timed_runs import AddressPadding, TimedRuns
@@ -32,10 +32,7 @@ class _NotCompiled(Exception):
 
 
 class Baseline:
-    """Runs the reference's model, eager or compiled, on inputs that are prepared.
-
-    `errors` are those of an honest run, one per leaf of the output, once they are known.
-    """
+    """Runs the reference's model, eager or compiled, on inputs that are prepared."""
 
     def __init__(self, reference: ReferenceModel, device: int | str, *, tf32: bool) -> None:
         self._reference = reference
@@ -168,6 +165,11 @@ class TimedBaseline:
         self._reference = reference
         self._padding = AddressPadding(torch.device(device_name(device)))
         self._pads: list[Any] = []
+        self._honest: tuple[float, ...] = ()
+
+    def outdate(self) -> None:
+        """The weights have changed: how far its outputs are off is not known any more."""
+        self._honest = ()
 
     def prepare(self, draws: Sequence[Draw]) -> None:
         """Prepare the baseline to run on each draw."""
@@ -190,8 +192,10 @@ class TimedBaseline:
     ) -> list[dict[str, Any]]:
         """Compare a worker's outputs with those of the baseline's last run, call by call.
 
-        Both sides have errors, so twice the tolerance is allowed between them; what differs by more
-        is compared with float64. RequestRefused "internal" if the last run was of other calls.
+        Both sides have errors, so twice the tolerance is allowed between them, and more where a
+        model's own outputs are known to be off by more, as of convolutions in TF32; what differs
+        further is compared with float64. RequestRefused "internal" if the last run was of other
+        calls.
         """
         if len(claims) != len(draws):
             text = f"outputs of {len(claims)} calls for {len(draws)} that were asked for"
@@ -205,10 +209,18 @@ class TimedBaseline:
         return [
             compare_timed(
                 claim, buffer, output, relative=relative, absolute=absolute,
-                expected=functools.partial(self._reference.expect, draw.inputs),
+                honest=self._honest, expected=functools.partial(self._expected, draw),
             )
             for claim, output, draw in zip(claims, records, draws, strict=True)
         ]  # fmt: skip
+
+    def _expected(self, draw: Draw) -> Expectation:
+        """What is right for a draw; the least of the errors that the model makes are kept."""
+        found = self._reference.expect(draw.inputs)
+        errors = tuple(leaf.honest.max for leaf in found.leaves)
+        known = self._honest or errors
+        self._honest = tuple(map(min, errors, known))
+        return found
 
     def _at_fresh_addresses(self, inputs: list[Any]) -> list[Any]:
         """Copies at fresh addresses, as a candidate gets its inputs; large ones as they are."""

@@ -124,6 +124,7 @@ class OracleSession:
             else:
                 self._weights.mutate(request["seed"])
             self._draws.outdate()
+            self._timed.outdate()
         # The constructor's tensors as well: the last candidate could have overwritten them.
         self._shared.write(lambda: encode(self._init, BufferWriter(self._shared.inputs)))
         writer = BufferWriter(self._shared.inputs, self.facts["init_bytes"])

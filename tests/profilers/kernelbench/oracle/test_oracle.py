@@ -232,6 +232,30 @@ def test_the_baseline_is_timed_and_its_outputs_compared(judge: Judge) -> None:
     assert few["calls"][0]["structure"] == "outputs of 0 calls for 3 that were asked for"
 
 
+def test_how_far_the_model_itself_is_off_is_found_once_for_the_same_weights(judge: Judge) -> None:
+    """Where it errs by more than the tolerance, float64 is not asked again for each timed call."""
+    tight = [0.0, 1e-12]
+
+    def by_float64(off: float) -> list[bool]:
+        weights = judge.weights()
+        ids = ["a", "b"]
+        inputs = [judge.draw(name, seed=seed) for seed, name in enumerate(ids)]
+        judge.ask("prepare", ids=ids)
+        judge.ask("run", flush=False)
+        writer = BufferWriter(judge.outputs)
+        outputs = [encode(answer(weights, one) + off, writer) for one in inputs]
+        calls = judge.ask("compare_timed", ids=ids, outputs=outputs, tolerance=tight, k=64)["calls"]
+        wrong = [call["outputs"][0]["mismatches"] > 0 for call in calls]
+        assert wrong == [off > 1e-3, off > 1e-3]
+        return [call.get("exact", False) for call in calls]
+
+    assert by_float64(1e-7) == [True, False]
+    assert by_float64(1e-7) == [False, False]
+    assert by_float64(1.0) == [True, True], "what is wrong is compared in full all the same"
+    judge.weights(seed=3)
+    assert by_float64(1e-7) == [True, False], "of other weights it is not known"
+
+
 def test_zeros_are_wrong_and_no_cache_beside_a_draw_made_ahead(tmp_path: Path) -> None:
     judge = Judge(function(tmp_path, "x * 2", inputs="[torch.rand(64, 8)]"))
     drawn = judge.ask("draw", id="tiny", seed=7, variation="beyond:denormal", at=None)
