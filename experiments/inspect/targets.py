@@ -37,6 +37,7 @@ _MOST_SOURCE_BYTES = 16 * 2**20
 _ELF = b"\x7fELF"
 _EM_CUDA = 190
 _MAIN = re.compile(r"\b(?:int|auto|void)\s+main\s*\(")
+_LAUNCHER = re.compile(r"^\s*launcher\s*=", re.MULTILINE)
 _WANTED = (
     "give a .cu or .py file, an executable, or a report of Nsight Compute (.csv, .ncu-rep) or "
     "Nsight Systems (.nsys-rep, .sqlite)"
@@ -123,7 +124,13 @@ def _python(path: Path) -> Target:
 
 def _source(path: Path, *, planned: bool) -> Target:
     source = _text(path)
-    is_kernel = planned or find_plan_comment(source) or not has_main(source)
+    plan = None if planned else find_plan_comment(source)
+    if plan is not None and _LAUNCHER.search(plan[1]):
+        raise InputError(
+            f"{path} has a launcher, which is called for a problem: rooftree evaluate PROBLEM "
+            f"{path} judges it; inspect looks at device code and at programs"
+        )
+    is_kernel = planned or plan or not has_main(source)
     return Target(path, "kernel" if is_kernel else "program", source)
 
 

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.inspect.targets import has_main, identify
+from mcts.errors import InputError
 from tests.support.commands import refused, rooftree
+from tests.support.host_sources import source as host_source
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -31,6 +33,12 @@ def test_a_file_is_known_by_name_and_content(file: str, kind: str) -> None:
 
 def test_an_executable_is_known_by_its_first_bytes() -> None:
     assert identify(Path(os.path.realpath("/proc/self/exe"))).kind == "executable"
+
+
+def test_host_code_is_no_device_code_and_told_who_judges_it(tmp_path: Path) -> None:
+    (tmp_path / "mine.cu").write_text(host_source())
+    with pytest.raises(InputError, match=r"has a launcher.*rooftree evaluate PROBLEM .*mine\.cu"):
+        identify(tmp_path / "mine.cu")
 
 
 def test_a_plan_makes_a_program_device_code() -> None:
