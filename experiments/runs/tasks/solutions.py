@@ -205,7 +205,7 @@ def _texts(solution: Solution) -> dict[str, str]:
     found: dict[str, str] = {}
     for source in solution.sources:
         path = posixpath.normpath(source.path)
-        if path.startswith(("/", "..")):
+        if path == ".." or path.startswith(("/", "../")):
             raise InputError(f"solution {solution.name}: its source {source.path} is no inner path")
         found[path] = source.content
     return found

@@ -66,9 +66,9 @@ def compare_timed(
     """Compare `claim` with the baseline's output on the same inputs, twice the tolerance apart.
 
     There are many calls, so what is right in float64 is asked for only where a quick check fails,
-    for a copy of the very outputs that failed it; very large ones are not copied. `honest` are the
-    greatest errors of the baseline's outputs, as far as they are known: half of what the full
-    comparison allows for them is allowed here as well, which leaves the rest to the baseline.
+    for a copy of the very outputs that failed it; very large ones are not copied. `honest` is the
+    greatest error of each of the baseline's outputs, empty if it is not known: half of what the
+    full comparison allows for it is allowed here as well, which leaves the rest to the baseline.
     """
     answer, specs = _structure(claim, baseline, buffer)
     if answer["structure"]:
@@ -77,8 +77,7 @@ def compare_timed(
     copied = sum(held_bytes(one) for one in claimed) <= _COPIED
     copies = [one.clone() for one in claimed] if copied else claimed
     values = [tensor for _, tensor in tensors(baseline)]
-    known = honest if len(honest) == len(values) else [0.0] * len(values)
-    slacks = [HONEST_FACTOR / 2 * error for error in known]
+    slacks = [HONEST_FACTOR / 2 * error for error in honest or [0.0] * len(values)]
     alike = all(
         close_everywhere(got, wanted, relative=2 * relative, absolute=2 * absolute + own)
         for got, wanted, own in zip(copies, values, slacks, strict=True)
