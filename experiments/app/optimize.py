@@ -36,7 +36,7 @@ from experiments.views.closing import closing_words
 from mcts.errors import InputError, JournalError, RooftreeError, WorldError
 from mcts.journal.record import Result, read_result
 from mcts.loop.progress import Progress
-from mcts.options import Limits, ModelOptions
+from mcts.options import JudgingOptions, Limits, ModelOptions
 from mcts.ports import Evaluator
 
 
@@ -115,12 +115,15 @@ def resume(
     *,
     limits: Limits | None = None,
     model: ModelOptions | None = None,
+    judging: JudgingOptions | None = None,
     as_json: bool,
     display: Display = "auto",
 ) -> None:
     """Continue a run, and write and print its results; if it is interrupted, those so far."""
     with _printing_what_is_left(as_json=as_json):
-        done = resume_in_folder(run_dir, limits=limits, model=model, display=display)
+        done = resume_in_folder(
+            run_dir, limits=limits, model=model, judging=judging, display=display
+        )
     _print(done, as_json=as_json)
 
 
@@ -129,10 +132,11 @@ def resume_in_folder(
     *,
     limits: Limits | None = None,
     model: ModelOptions | None = None,
+    judging: JudgingOptions | None = None,
     display: Display = "auto",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Finished:
-    """Continue a run. The given `limits` and model prices replace those it began with.
+    """Continue a run. Given `limits`, model prices and devices replace those it began with.
 
     InputError if the run has results but no journal: a new start would overwrite them.
     """
@@ -143,7 +147,7 @@ def resume_in_folder(
         source = folder.task(config)
         if limits is not None:
             _check_more(journal, limits.given().get("evaluations"))
-        config = widened(config, limits=limits, model=model)
+        config = widened(config, limits=limits, model=model, judging=judging)
         with (
             signals_interrupt(),
             closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator,

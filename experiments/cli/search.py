@@ -88,6 +88,10 @@ def resume(
         Limits, Taken(evaluations={"default": None, "help": "A new number of trials in all."})
     ],
     model: Annotated[ModelOptions, Taken("prices")],
+    judging: Annotated[
+        JudgingOptions,
+        Taken("device", "devices", device={"default": None, "help": "On which GPU from now on."}),
+    ],
     plain: Plain = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -99,6 +103,7 @@ def resume(
         run,
         limits=limits,
         model=model,
+        judging=judging,
         as_json=json,
         display=display_of(plain=plain, quiet=quiet),
     )

@@ -58,12 +58,16 @@ class EnergyPlan:
     """How long to measure.
 
     A window lasts at least `window_s` and `periods` of the sensor. At most `pairs` are taken and at
-    least three, as many as fit into `budget_s`. `seed` draws the order and the phases.
+    least three, as many as fit into `budget_s`; none follows once the 95 % interval of the ratio
+    reaches no further than `precision` to either side. Looking at the interval after three and four
+    pairs costs some of what it covers: simulated, 92 % at worst (windows that differ by 1 %) and 95
+    up to 0.3 %. `seed` draws the order and the phases.
     """
 
     window_s: float = 1.0
-    periods: int = 20
+    periods: int = 10
     pairs: int = 5
+    precision: float = 0.01
     budget_s: float = 60.0
     seed: int = 0
 
@@ -108,6 +112,16 @@ def figures(
         baseline_mj=mean_interval(before),
         ratio=mean_interval(ratios),
     )
+
+
+def _within(
+    windows: tuple[Sequence[Window], Sequence[Window]], idle_w: float, precision: float
+) -> bool:
+    """Whether pairs enough are known that the ratio is this precise."""
+    if len(windows[0]) < _LEAST_PAIRS:
+        return False
+    ratio = figures(*windows, idle_w=idle_w).ratio
+    return ratio.high / ratio.point <= 1 + precision
 
 
 def mean_interval(values: Sequence[float]) -> Interval:
@@ -163,7 +177,7 @@ class _Meter:
         pairs = max(_LEAST_PAIRS, min(plan.pairs, int(plan.budget_s / lasts_s)))
         idle_w = [self._idle_w(window_s)]
         windows: tuple[list[Window], list[Window]] = ([], [])
-        for _ in range(pairs):
+        while len(windows[0]) < pairs and not _within(windows, idle_w[0], plan.precision):
             order = [0, 1]
             self.random.shuffle(order)
             for which in order:

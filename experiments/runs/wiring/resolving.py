@@ -11,6 +11,7 @@ from experiments.runs.options import names
 from experiments.runs.options.config import RecordingReference, RunConfig
 from experiments.runs.options.libraries import read_library
 from experiments.runs.options.option_conflicts import (
+    check_devices,
     check_limits,
     check_model,
     check_prior,
@@ -28,7 +29,7 @@ from experiments.runs.wiring.choosing import (
     resolve_recording,
     resolve_settings,
 )
-from mcts.options import Algorithm, Limits, ModelOptions
+from mcts.options import Algorithm, JudgingOptions, Limits, ModelOptions
 from mcts.search.puct import PuctSettings
 
 STOP_WITHIN = 0.1
@@ -88,12 +89,19 @@ def stopping_early(config: RunConfig) -> RunConfig:
 
 
 def widened(
-    config: RunConfig, *, limits: Limits | None = None, model: ModelOptions | None = None
+    config: RunConfig,
+    *,
+    limits: Limits | None = None,
+    model: ModelOptions | None = None,
+    judging: JudgingOptions | None = None,
 ) -> RunConfig:
-    """`config` with what was given of `limits` and of the prices of `model` in place of its own.
+    """`config` with what was given of `limits`, of the prices of `model` and of the devices of
+    `judging` in place of its own.
 
     InputError for what would do nothing in this run.
     """
+    if judging is not None:
+        config = _moved(config, judging)
     if model is not None and model.prices:
         asked = ModelOptions(**config.model.model_dump(exclude_defaults=True))
         priced = asked.changed_by(model)
@@ -103,6 +111,17 @@ def widened(
         config = config.model_copy(update={"limits": config.limits.changed_by(limits)})
     _check_limits(config)
     return config
+
+
+def _moved(config: RunConfig, judging: JudgingOptions) -> RunConfig:
+    """`config` on the devices of `judging`, if some were given. InputError for a replay."""
+    given = judging.given()
+    if not {"device", "devices"} & set(given):
+        return config
+    check_devices(judging.model_copy(update={"evaluator": config.judging.evaluator}))
+    chosen = {"device": given.get("device", 0), "devices": given.get("devices")}
+    moved = config.judging.model_copy(update=chosen)
+    return config.model_copy(update={"judging": moved})
 
 
 def _proposer(source: TaskSource, request: RunRequest) -> str:

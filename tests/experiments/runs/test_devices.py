@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from experiments.runs.options.config import RunConfig
 from experiments.runs.options.option_conflicts import check_evaluator
-from experiments.runs.wiring.resolving import _is_address
+from experiments.runs.wiring.resolving import _is_address, widened
 from mcts.errors import InputError
-from mcts.options import JudgingOptions
+from mcts.options import JudgingOptions, SearchOptions
 from mcts.testing.toy import toy_task
 
 
@@ -38,6 +40,46 @@ def test_devices_are_kept_as_they_are_written(devices: str) -> None:
 def test_options_that_would_do_nothing_are_refused(judging: JudgingOptions, said: str) -> None:
     with pytest.raises(InputError, match=said):
         check_evaluator(toy_task(), judging)
+
+
+@pytest.mark.parametrize(
+    ("began", "given", "now"),
+    [
+        ({"device": 1}, {"device": 0}, (0, None)),
+        ({"device": 1}, {}, (1, None)),
+        ({"device": 1}, {"devices": "0,1"}, (0, "0,1")),
+        ({"devices": "all"}, {"device": 1}, (1, None)),
+    ],
+)
+def test_a_resumed_run_takes_the_gpu_it_is_given(
+    began: dict[str, Any], given: dict[str, Any], now: tuple[int, str | None]
+) -> None:
+    config = _config("gpu", **began)
+    moved = widened(config, judging=JudgingOptions(**given)).judging
+    assert (moved.device, moved.devices) == now
+    assert moved.evaluator == "gpu"
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "given"),
+    [("replay", {"device": 1}), ("dask:n:1", {"device": 1}), ("dask:n:1", {"devices": "all"})],
+)
+def test_a_run_that_is_not_told_its_gpu_cannot_be_moved(
+    evaluator: str, given: dict[str, Any]
+) -> None:
+    with pytest.raises(InputError, match="--device"):
+        widened(_config(evaluator), judging=JudgingOptions(**given))
+
+
+def _config(evaluator: str, **judging: Any) -> RunConfig:
+    return RunConfig(
+        rooftree="0",
+        run_id="1",
+        task="t",
+        task_name="t",
+        search=SearchOptions(),
+        judging=JudgingOptions(evaluator=evaluator, **judging),
+    )
 
 
 def test_an_address_is_told_from_a_file(tmp_path: Path) -> None:

@@ -93,15 +93,18 @@ def contest(seed: int, *, period_s: float = 0.1, duty: float = 0.25) -> tuple[Bo
 
 @pytest.mark.parametrize(("period_s", "duty"), [(0.1, 0.25), (0.02, 1.0)])
 def test_the_interval_contains_the_true_ratio(period_s: float, duty: float) -> None:
-    """A drift of 2 % a minute, noise of 0.5 % a window; t on five pairs should cover 95 %."""
-    inside, runs = 0, 300
+    """A drift of 2 % a minute, noise of 0.5 % a window; t on three to five pairs covers 94 %."""
+    inside, runs, pairs = 0, 300, set()
     for seed in range(runs):
         board, before, after = contest(seed, period_s=period_s, duty=duty)
         board.drift_per_s = 0.02 / 60
-        ratio = _ratio(measure(board, before, after, EnergyPlan(seed=seed)).limits)
+        found = measure(board, before, after, EnergyPlan(seed=seed))
+        ratio = _ratio(found.limits)
+        pairs.add(found.windows)
         # The drift scales gross power; what it leaves of the net ratio is below a part in 10^4.
         inside += ratio[0] <= after.net_mj / before.net_mj <= ratio[1]
-    assert inside / runs >= 0.93
+    assert inside / runs >= 0.92
+    assert pairs == {3, 4, 5}, "as many as the precision takes"
 
 
 def measure(board: Board, before: Run, after: Run, plan: EnergyPlan | None = None) -> Energy:
@@ -123,7 +126,6 @@ def test_energy_per_call_is_net_of_the_idle_device() -> None:
     assert found.energy_mj == pytest.approx(after.net_mj, rel=0.02)
     assert found.baseline_mj == pytest.approx(before.net_mj, rel=0.02)
     assert found.idle_w == pytest.approx(IDLE_W, rel=0.02)
-    assert found.windows == 5
     assert "moves every 100 ms" in found.limits
 
 
@@ -131,9 +133,9 @@ def test_a_window_is_long_against_the_sensor() -> None:
     board, before, after = contest(2, period_s=0.1)
     measure(board, before, after)
     for work in (before, after):
-        windows = work.ran[-5:]
+        windows = work.ran[-3:]
         assert len(set(windows)) == 1, "the same work in every window"
-        assert windows[0] * work.call_s >= 20 * 0.1 * 0.99
+        assert windows[0] * work.call_s >= 10 * 0.1 * 0.99
 
 
 def test_a_first_call_that_compiles_makes_no_window_shorter() -> None:
@@ -145,8 +147,8 @@ def test_a_first_call_that_compiles_makes_no_window_shorter() -> None:
         candidate(calls)
 
     energy = measure(board, baseline, compiling)
-    assert energy.window_s >= 2.0
-    assert max(candidate.ran) * candidate.call_s >= 2.0
+    assert energy.window_s >= 1.0
+    assert max(candidate.ran) * candidate.call_s >= 1.0
 
 
 def test_a_slow_call_gets_fewer_pairs_but_at_least_three() -> None:
@@ -154,6 +156,13 @@ def test_a_slow_call_gets_fewer_pairs_but_at_least_three() -> None:
     before.call_s, after.call_s = 15.0, 14.0
     found = measure(board, before, after)
     assert found.windows == 3
+
+
+@pytest.mark.parametrize(("noise", "pairs"), [(0.0005, 3), (0.05, 5)])
+def test_pairs_follow_until_the_ratio_is_precise(noise: float, pairs: int) -> None:
+    board, before, after = contest(8)
+    before.noise = after.noise = noise
+    assert measure(board, before, after).windows == pairs
 
 
 def test_a_counter_that_stands_still_is_no_counter() -> None:
