@@ -203,8 +203,9 @@ class Energy(Noun):
     """Energy per call in millijoules over a window of `window_s` seconds, with its interval.
 
     `idle_w` is the power of the idle device, already taken off if it is given; `baseline_mj`
-    the baseline's energy per call, measured in the same way beside it; `limits` says what the
-    sensor could not resolve.
+    the baseline's energy per call, measured in the same way beside it, and `ratio_low` and
+    `ratio_high` the 95 % interval of the candidate's over it; `limits` says what the sensor could
+    not resolve.
     """
 
     energy_mj: float = Field(gt=0)
@@ -213,6 +214,8 @@ class Energy(Noun):
     window_s: float = Field(gt=0)
     idle_w: float | None = Field(default=None, ge=0)
     baseline_mj: float | None = Field(default=None, gt=0)
+    ratio_low: float | None = Field(default=None, gt=0)
+    ratio_high: float | None = Field(default=None, gt=0)
     windows: int | None = Field(default=None, gt=0)
     limits: str = ""
 

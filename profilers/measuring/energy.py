@@ -200,10 +200,11 @@ class _Meter:
             window_s=statistics.fmean(window.seconds for window in taken),
             idle_w=max(0.0, statistics.fmean(idle_w)),
             baseline_mj=found.baseline_mj.point,
+            ratio_low=ratio.low,
+            ratio_high=ratio.high,
             windows=len(taken),
             limits=(
-                f"{ratio.point:.4g} of the baseline's energy (95 % interval {ratio.low:.4g} to "
-                f"{ratio.high:.4g}, in pairs); the idle device's {idle_w[0]:.4g} W before and "
+                f"in pairs; the idle device's {idle_w[0]:.4g} W before and "
                 f"{idle_w[-1]:.4g} W after are taken off; the counter moves every "
                 f"{self.period_s * 1e3:.0f} ms, on some GPUs after looking at a quarter of that "
                 f"time; it is the whole board's; the sensor's own error (NVIDIA names 5 % for "

@@ -160,7 +160,7 @@ def test_the_closing_words_tell_both_speedups_and_how_well_they_are_known(
     assert f", {0.9 * searched:.2f}x over the baseline's" in text
     for words in (
         "smallest difference this run can resolve: 0.40 %",
-        "12.34 mJ per call (12.1 to 12.5), the baseline's 20 mJ, 0.62 of it",
+        "12.34 mJ per call (12.1 to 12.5), the baseline's 20 mJ, 0.617 of it",
         "isolation     partial (without landlock)",
         "refused       1 side_stream",
         "note          clocks were not locked <here>",

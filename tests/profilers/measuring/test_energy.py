@@ -99,10 +99,10 @@ def test_the_interval_contains_the_true_ratio(period_s: float, duty: float) -> N
         board, before, after = contest(seed, period_s=period_s, duty=duty)
         board.drift_per_s = 0.02 / 60
         found = measure(board, before, after, EnergyPlan(seed=seed))
-        ratio = _ratio(found.limits)
+        assert found.ratio_low is not None and found.ratio_high is not None
         pairs.add(found.windows)
         # The drift scales gross power; what it leaves of the net ratio is below a part in 10^4.
-        inside += ratio[0] <= after.net_mj / before.net_mj <= ratio[1]
+        inside += found.ratio_low <= after.net_mj / before.net_mj <= found.ratio_high
     assert inside / runs >= 0.92
     assert pairs == {3, 4, 5}, "as many as the precision takes"
 
@@ -112,11 +112,6 @@ def measure(board: Board, before: Run, after: Run, plan: EnergyPlan | None = Non
         board, baseline=before, candidate=after, plan=plan, clock=board.clock,
         sleep=board.spend,
     )  # fmt: skip
-
-
-def _ratio(limits: str) -> tuple[float, float]:
-    words = limits.split("interval ")[1].split(",")[0].split(" to ")
-    return float(words[0]), float(words[1])
 
 
 def test_energy_per_call_is_net_of_the_idle_device() -> None:

@@ -1,0 +1,189 @@
+"""What does a search for the least energy save over one for the least time?
+
+    python -m experiments.benchmarks.evidence.energy_searches TASK... --folder DIR [--minutes M]
+
+For each task: `rooftree optimize TASK`, the same with `--objective energy` and the same seed, and
+then the second's winner against the first's with `rooftree evaluate --energy`, whose turns with it
+in random order. Prints a row for each task. DIR keeps the runs and what was compared; the same
+command goes on behind them, so that a GPU lent for minutes will do: what is under way after
+`--minutes` is interrupted and resumed. `--show` prints the table of what DIR has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mcts.errors import InputError, RooftreeError, WorldError
+
+SEED, EVALUATIONS = 5, 40
+COLUMNS = (
+    "task", "by time: us, mJ", "by energy: us, mJ", "energy of the second over the first, 95 %",
+    "time, 95 %", "saves 10 % at most 2 % slower",
+)  # fmt: skip
+SAVED, SLOWER = 0.9, 1.02
+_COMPARED = "compared.json"
+_GRACE_S = 30.0
+"""How long a search that is interrupted may take to write what it has."""
+
+Found = dict[str, Any]
+
+
+class TimeIsUp(Exception):
+    """No step begins or goes on any more."""
+
+
+def main() -> int:
+    options = _options()
+    try:
+        if not options.show:
+            for task in options.tasks:
+                measure(task, options)
+    except TimeIsUp:
+        print("the time is up; the same command goes on", file=sys.stderr)
+    except RooftreeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    try:
+        print("\n".join(table(read(options.folder, options.tasks))))
+    except RooftreeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def read(folder: Path, tasks: Sequence[str]) -> dict[str, Found]:
+    """What was compared, by task; all that the folder has if none is named.
+
+    InputError for a file that is not of this command.
+    """
+    named = tasks or sorted(path.parent.name for path in folder.glob(f"*/{_COMPARED}"))
+    found: dict[str, Found] = {}
+    for task in named:
+        path = folder / task / _COMPARED
+        if not path.is_file():
+            continue
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            row(task, told)
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{path} holds no comparison of this command") from None
+        found[task] = told
+    return found
+
+
+def table(found: dict[str, Found]) -> list[str]:
+    """A row for each task, in Markdown."""
+    rows = [row(task, told) for task, told in found.items()]
+    return [f"| {' | '.join(cells)} |" for cells in (COLUMNS, ["---"] * len(COLUMNS), *rows)]
+
+
+def row(task: str, told: Found) -> list[str]:
+    """The cells of a task by what `evaluate --against --energy --json` says."""
+    (winner,) = told["candidates"]
+    energy = winner["energy"]
+    if energy is None:
+        why = winner["message"] or " ".join(winner["notes"])
+        return [task, "–", "–", f"not measured: {why}", "–", "–"]
+    ratio, slower = energy["energy_mj"] / energy["baseline_mj"], 1 / winner["speedup"]
+    return [
+        task,
+        f"{winner['baseline_us']:.1f}, {energy['baseline_mj']:.4g}",
+        f"{winner['time_us']:.1f}, {energy['energy_mj']:.4g}",
+        f"{ratio:.3f} ({energy['ratio_low']:.3f} to {energy['ratio_high']:.3f})",
+        f"{slower:.3f} ({1 / winner['speedup_high']:.3f} to {1 / winner['speedup_low']:.3f})",
+        "yes" if ratio <= SAVED and slower <= SLOWER else "no",
+    ]
+
+
+def measure(task: str, options: argparse.Namespace) -> None:
+    """The two searches and the comparison, as far as they are missing.
+
+    WorldError with its last words if a step fails.
+    """
+    folder = options.folder / task
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / _COMPARED).is_file():
+        return
+    device = ["--device", str(options.device)] if options.device is not None else []
+    for objective in ("time", "energy"):
+        run = folder / objective
+        if _is_done(run):
+            continue
+        if (run / "config.toml").is_file():
+            words = ["resume", str(run), *device]
+        else:
+            words = ["optimize", task, "--evaluator", "gpu", *device, "--objective", objective]
+            words += ["--evaluations", str(options.evaluations), "--seed", str(options.seed)]
+            words += ["--memory", "off", "--out", str(run)]
+        told = _rooftree([*words, "--json"], options)
+        (run / "result.json").write_text(told, encoding="utf-8")
+    second, first = (folder / each / "best" / "kernel.cu" for each in ("energy", "time"))
+    words = ["evaluate", task, str(second), "--against", str(first), "--energy", *device, "--json"]
+    told = _rooftree(words, options)
+    (folder / _COMPARED).write_text(told, encoding="utf-8")
+
+
+def _is_done(run: Path) -> bool:
+    return (run / "result.json").is_file()
+
+
+def _rooftree(words: Sequence[str], options: argparse.Namespace) -> str:
+    """What the command prints. TimeIsUp if it had to be interrupted, WorldError if it fails."""
+    command = [sys.executable, "-c", "from experiments.cli import main; raise SystemExit(main())"]
+    left = options.until - time.monotonic()
+    if left <= 0:
+        raise TimeIsUp
+    print(f"rooftree {' '.join(words)}", file=sys.stderr, flush=True)
+    with subprocess.Popen(
+        [*command, *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        start_new_session=True,
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=None if left == float("inf") else left)
+        except BaseException as error:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.communicate(timeout=_GRACE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise TimeIsUp from None
+            raise
+    if process.returncode:
+        raise WorldError(f"rooftree {words[0]} {words[1]} failed: see above")
+    return said
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.benchmarks.evidence.energy_searches"
+    )
+    parser.add_argument("tasks", nargs="*", metavar="TASK")
+    parser.add_argument("--folder", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--device", type=int)
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--show", action="store_true", help="print the table alone")
+    options = parser.parse_args()
+    allowed = float("inf") if options.minutes is None else 60 * options.minutes
+    options.until = time.monotonic() + allowed
+    if not options.show and not options.tasks:
+        parser.error("name the tasks")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())
