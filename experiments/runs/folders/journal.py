@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,6 +50,7 @@ class SqliteJournal(Journal):
     def __init__(self, path: Path) -> None:
         self._path, self._durable = path, True
         self._unsure = False
+        self._using = threading.Lock()
         self._lock = lock(path.parent)
         try:
             self._connection = _connect(path)
@@ -88,6 +90,13 @@ class SqliteJournal(Journal):
     def _insert(self, kind: str, payload: Mapping[str, Any], *, durable: bool) -> Event:
         text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        with self._using:
+            return self._written(kind, text, at, durable=durable)
+
+    def _written(self, kind: str, text: str, at: str, *, durable: bool) -> Event:
+        """Write one event, alone. JournalError also for a thread that outlived the run."""
+        if self._lock < 0:
+            raise JournalError(f"the journal {self._path} is closed: the run has ended")
         self.check_place()
         try:
             if durable != self._durable:
@@ -126,11 +135,16 @@ class SqliteJournal(Journal):
         return event_table.events(self.rows(), self._path)
 
     def close(self) -> None:
-        """Close the file and give the run free; idempotent."""
-        if self._lock >= 0:
-            self._connection.close()
-            os.close(self._lock)
-            self._lock = -1
+        """Close the file and give the run free; idempotent.
+
+        A thread that is about to write comes before or is refused: a connection that is closed
+        under it would end the process.
+        """
+        with self._using:
+            if self._lock >= 0:
+                self._connection.close()
+                os.close(self._lock)
+                self._lock = -1
 
     def __enter__(self) -> Self:
         return self

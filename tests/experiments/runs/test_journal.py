@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,33 @@ def test_an_interrupt_right_behind_the_commit_leaves_a_journal_that_goes_on(
         monkeypatch.setattr(event_table, "insert", usual)
         journal.append("stopped", {})
     assert [event.kind for event in read_events(tmp_path)] == ["asked", "told", "stopped"]
+
+
+def test_closing_waits_for_a_thread_that_writes_and_refuses_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trial may outlive its run; SQLite would end the process."""
+    usual, inside, go = event_table.insert, threading.Event(), threading.Event()
+
+    def slow(*words: Any) -> event_table.Head:
+        inside.set()
+        assert go.wait(timeout=60)
+        return usual(*words)
+
+    journal = SqliteJournal(tmp_path / "run.sqlite")
+    monkeypatch.setattr(event_table, "insert", slow)
+    with ThreadPoolExecutor(2) as threads:
+        written = threads.submit(journal.append, "measured", {})
+        assert inside.wait(timeout=60)
+        closed = threads.submit(journal.close)
+        with pytest.raises(TimeoutError):
+            closed.result(timeout=0.2)
+        go.set()
+        closed.result(timeout=60)
+        assert written.result(timeout=60).kind == "measured"
+    with pytest.raises(JournalError, match="the run has ended"):
+        journal.append("told", {})
+    assert [event.kind for event in read_events(tmp_path)] == ["measured"]
 
 
 def test_it_is_as_durable_as_sqlite_can_be(tmp_path: Path) -> None:
