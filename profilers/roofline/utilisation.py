@@ -21,7 +21,7 @@ SHARED_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Utilisation:
-    """Units of the whole device, each in % of its sustained peak; None if not measured.
+    """Units of the whole device, each in % of what it reaches at most; None if not measured.
 
     `compute` is the busiest arithmetic pipe, or the issue slots; `unit` names it. `other` is the
     multiprocessors' own figure if neither arithmetic nor memory instructions explain it.
@@ -49,7 +49,8 @@ class Utilisation:
         named = [] if self.compute is None else [(self.unit, self.compute)]
         named += [] if self.other is None else [("SM", self.other)]
         named += self.levels or ([] if self.memory is None else [("memory", self.memory)])
-        return ", ".join(f"{name} {busy:.1f} %" for name, busy in named) + " of peak"
+        shares = ", ".join(f"{name} {busy:.1f} %" for name, busy in named)
+        return f"{shares} of what each reaches at most"
 
 
 def utilisation(kernel: KernelProfile, hardware: Hardware | None) -> Utilisation:

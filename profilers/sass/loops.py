@@ -36,8 +36,9 @@ def find_loops(
 ) -> tuple[SassLoop, ...]:
     """The loops in `code`, in its order.
 
-    Loops that only wait are left out: those that try a barrier until it is passed, or repeat an
-    atomic that the hardware lacks. Their instructions count for the loop around them.
+    Loops that do none of the work are left out: those that try a barrier until it is passed, repeat
+    an atomic that the hardware lacks, or issue an instruction of one thread for each of a warp's in
+    turn, as ptxas writes it around TMA. Their instructions count for the loop around them.
     `instructions`, loads and barriers include those of inner loops, `mix` and `line` do not. Of
     more than 128 loops, the deepest and longest are returned.
     """
@@ -79,8 +80,8 @@ def _counted_headers(
     depths = nesting.depths()
     kept: dict[int, int | None] = {}
     for header, parent in nesting.parents.items():
-        waits = header not in outer and _only_waits([code[at] for at in own[header]])
-        if waits or depths[header] > _DEEPEST:
+        idle = header not in outer and _does_no_work([code[at] for at in own[header]])
+        if idle or depths[header] > _DEEPEST:
             kept[header] = None if parent is None else kept[parent]
         else:
             kept[header] = header
@@ -92,10 +93,13 @@ def _unpadded(code: Sequence[Instruction], flow: Flow, block: int) -> list[int]:
     return [at for at in span if code[at].opcode != "NOP"]
 
 
-def _only_waits(code: Sequence[Instruction]) -> bool:
+def _does_no_work(code: Sequence[Instruction]) -> bool:
+    names = [one.mnemonic for one in code]
+    waits = any("TRYWAIT" in name or ".SPIN" in name for name in names)
+    elects = "ELECT" in names and "BRA.U.ANY" in names
     return (
         len(code) <= _LONGEST_WAIT
-        and any("TRYWAIT" in one.mnemonic or ".SPIN" in one.mnemonic for one in code)
+        and (waits or elects)
         and all(one.operation.kind in _IDLE_KINDS for one in code)
     )
 

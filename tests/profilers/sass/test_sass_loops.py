@@ -64,6 +64,24 @@ def test_waiting_for_a_barrier_is_no_loop_of_its_own(facts: dict[str, SassFacts]
     assert loop.global_loads == 1
 
 
+def test_what_ptxas_writes_around_a_bulk_copy_is_no_loop_of_its_own() -> None:
+    issue = (
+        ".L_x_1:", "@P0 ELECT P1, URZ, PT", "UTMALDG.2D [UR8], [UR4]",
+        "@P1 PLOP3.LUT P0, PT, P1, PT, PT, 0x8, 0x0", "PLOP3.LUT P1, PT, PT, PT, PT, 0x8, 0x0",
+        "@P0 BRA.U.ANY `(.L_x_1)",
+    )  # fmt: skip
+    assert loops(*issue, "EXIT") == ()
+    (loop,) = loops(".L_x_2:", "FADD R0, R0, R1", *issue, "@P2 BRA `(.L_x_2)", "EXIT")
+    assert (loop.depth, loop.instructions) == (1, 7)
+
+
+def test_a_loop_of_a_warp_that_votes_is_one() -> None:
+    (loop,) = loops(
+        ".L_x_1:", "FADD R0, R0, R1", "ELECT P1, URZ, PT", "@P0 BRA.U.ANY `(.L_x_1)", "EXIT"
+    )
+    assert loop.mix["fp32"] == 1
+
+
 def test_a_kernel_without_loops() -> None:
     assert loops("IADD3 R0, R0, 0x1, RZ", "EXIT", ".L_x_1:", "BRA `(.L_x_1)") == ()
 
