@@ -94,6 +94,16 @@ def _resolution(run: RunSummary) -> Iterable[str]:
         yield resolution_words(run.best.detectable)
 
 
+def _ranked(run: RunSummary) -> Iterable[str]:
+    """Only where speedups do not rank."""
+    if run.best.against_itself is not None:
+        low, high = run.best.against_itself
+        yield (
+            f"by the kernels' own times: the baseline takes unequal ones, over itself {low:.2f}x "
+            f"to {high:.2f}x"
+        )
+
+
 def _energy(run: RunSummary) -> Iterable[str]:
     if run.best.verdict.energy is not None:
         yield energy_text(run.best.verdict.energy)
@@ -116,6 +126,7 @@ def _counts(run: RunSummary) -> Iterable[str]:
 
 SHAPES = Figure("shape", lambda run: shape_lines(run.best.timing))
 RESOLUTION = Figure("resolution", _resolution)
+RANKED = Figure("ranked", _ranked)
 ENERGY = Figure("energy", _energy)
 ISOLATION = Figure("isolation", lambda run: [run.best.isolation or ""])
 REFUSED = Figure("refused", lambda run: [listed(run.refused)])
@@ -128,6 +139,7 @@ CLOSING_BEST = (
     Figure("best kernel", _best),
     SHAPES,
     Figure("confirmed", _confirmed),
+    RANKED,
     RESOLUTION,
     ENERGY,
     ISOLATION,
@@ -145,7 +157,9 @@ CLOSING_RUN = (
     Figure("hardware", lambda run: [run.hardware]),
 )
 """What it shows of the run, and before that of its trials."""
-REPORT_BEST = (Figure("confirmed", _confirmed_briefly), SHAPES, RESOLUTION, ENERGY, NOTES)
+REPORT_BEST = (
+    Figure("confirmed", _confirmed_briefly), SHAPES, RANKED, RESOLUTION, ENERGY, NOTES,
+)  # fmt: skip
 """What the report says of the best kernel, without labels."""
 REPORT_RUN = (
     Figure("task", lambda run: [run.task]),

@@ -4,6 +4,10 @@ Every comparison of candidates goes through a `Ranking`: the search's best so fa
 and the kernel that is handed back. If the task refuses regressions, a candidate that makes one of
 several timed shapes slower ranks behind all others and is never handed back. It may be built upon,
 since what is fast on the other shapes is worth repairing; its reward is that of its worst shape.
+
+Speedups are ratios of times that were measured in turn, so that what the device does meanwhile
+cancels. Where the baseline itself takes unequal times, such as a loop in PyTorch that waits for the
+host, they tell candidates apart worse than the candidates' own times do: then those are compared.
 """
 
 from __future__ import annotations
@@ -17,6 +21,10 @@ from mcts.options.search import Objective
 
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 MIN_NOISE = 0.005
+UNSTEADY = 1.10
+"""If the baseline's speedup over itself is known to no less than this factor, from the low to the
+high end of its interval, candidates are compared by their own times: between two measurements of
+one candidate those differ by less than a quarter of that on a GPU that others do not use."""
 WORTH_MEASURING = 1.10
 """If the best is faster than a candidate by more than this factor, the candidate's energy cannot
 matter to `energy`. Well beyond the noise, so that noise does not decide what is measured."""
@@ -28,28 +36,38 @@ class Ranking:
 
     `noise` is the relative difference in time that counts as none; only `energy` uses it.
     `baseline_id` is the baseline's candidate id: it is never held back as slower than itself.
+    `reference_us` is the baseline's time where candidates are compared by their own times.
     """
 
     objective: Objective = "time"
     noise: float = MIN_NOISE
     baseline_id: str | None = None
+    reference_us: float | None = None
 
     @classmethod
     def calibrate(cls, baseline: Evaluation, objective: Objective) -> Ranking:
         """The ranking of a run, with the noise of its baseline's own time."""
         return cls(
-            objective=objective, noise=time_noise(baseline), baseline_id=baseline.candidate_id
+            objective=objective,
+            noise=comparison_noise(baseline),
+            baseline_id=baseline.candidate_id,
+            reference_us=reference_us(baseline),
         )
+
+    def speedup(self, evaluation: Evaluation) -> float | None:
+        """The speedup that candidates are compared by; None if it was not measured."""
+        return speedup_over(self.reference_us, evaluation)
 
     def gain(self, evaluation: Evaluation) -> float | None:
         """How many times better than the baseline: its speedup, or the ratio of the products.
 
         None if that was not measured.
         """
-        if self.objective != "edp" or evaluation.speedup is None:
-            return evaluation.speedup
+        speedup = self.speedup(evaluation)
+        if self.objective != "edp" or speedup is None:
+            return speedup
         energy = energy_gain(evaluation)
-        return None if energy is None else evaluation.speedup * energy
+        return None if energy is None else speedup * energy
 
     def interval(self, evaluation: Evaluation) -> tuple[float, float]:
         """Ends of the gain's interval, for an evaluation that has a gain.
@@ -59,6 +77,8 @@ class Ranking:
         timing, energy = evaluation.timing, evaluation.energy
         assert timing is not None, "only what was measured has a gain"
         low, high = timing.speedup_low, timing.speedup_high
+        if self.reference_us is not None:
+            low, high = self.reference_us / timing.high_us, self.reference_us / timing.low_us
         if self.objective == "energy":
             return low / (1 + self.noise), high * (1 + self.noise)
         if self.objective == "edp" and energy is not None and energy.baseline_mj is not None:
@@ -121,9 +141,10 @@ class Ranking:
 
     def wants_energy(self, evaluation: Evaluation, *, best_speedup: float) -> bool:
         """Whether a candidate's energy is worth measuring: it takes a minute, and most are slow."""
-        if self.objective == "time" or evaluation.speedup is None:
+        speedup = self.speedup(evaluation)
+        if self.objective == "time" or speedup is None:
             return False
-        return self.objective == "edp" or evaluation.speedup * WORTH_MEASURING >= best_speedup
+        return self.objective == "edp" or speedup * WORTH_MEASURING >= best_speedup
 
 
 def standing(
@@ -150,13 +171,41 @@ def _without_regressions(evaluations: Mapping[int, Evaluation]) -> dict[int, Eva
     return {node: found for node, found in evaluations.items() if node == 0 or not found.held_back}
 
 
-def credited(evaluation: Evaluation) -> tuple[float | None, float | None]:
+def reference_us(baseline: Evaluation) -> float | None:
+    """The baseline's own time, if candidates are to be compared by theirs; None otherwise."""
+    timing = baseline.timing
+    if timing is None or timing.speedup_high <= UNSTEADY * timing.speedup_low:
+        return None
+    return timing.median_us
+
+
+def comparison_noise(baseline: Evaluation) -> float:
+    """The relative difference that counts as none: the noise of the baseline's time, or the least
+    where that says nothing of the candidates'.
+    """
+    return time_noise(baseline) if reference_us(baseline) is None else MIN_NOISE
+
+
+def speedup_over(reference_us: float | None, evaluation: Evaluation) -> float | None:
+    """`reference_us` over the candidate's own time, or its speedup where that is None.
+
+    None if it was not measured.
+    """
+    timing = evaluation.timing
+    if evaluation.speedup is None or timing is None or reference_us is None:
+        return evaluation.speedup
+    return reference_us / timing.median_us
+
+
+def credited(
+    evaluation: Evaluation, reference_us: float | None = None
+) -> tuple[float | None, float | None]:
     """Speedup and energy gain as a search is rewarded for them; each None if not measured.
 
     What is held back has the speedup of its worst shape and no gain in energy: less than 1, and the
     closer to 1 the less is left to repair.
     """
-    speedup, saved = evaluation.speedup, energy_gain(evaluation)
+    speedup, saved = speedup_over(reference_us, evaluation), energy_gain(evaluation)
     timing = evaluation.timing
     if speedup is None or timing is None or not evaluation.held_back:
         return speedup, saved

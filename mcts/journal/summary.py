@@ -16,6 +16,7 @@ from pydantic import Field, model_serializer
 
 from mcts.domain import Attribution, Evaluation, Noun, Timing
 from mcts.domain.evaluation import ShapeTiming
+from mcts.domain.objective import reference_us
 from mcts.journal.record import NodeRecord, Result
 from mcts.journal.spending import Spending
 from mcts.options.search import Objective
@@ -95,6 +96,8 @@ class BestKernel(Noun):
 
     The speedup is over `over`, and the confirmed one if `confirmed`; `searched_speedup` is what
     the search saw of the same kernel. shapes: empty if one workload alone was timed.
+    against_itself: the interval of the baseline's speedup over itself, where that is so wide that
+    kernels were compared by their own times.
     node, verdict, searched: where it stands in the tree, the evaluation that counts and the one of
     the search. finalists, held: how many were measured again, and were a result again.
     """
@@ -117,6 +120,7 @@ class BestKernel(Noun):
     baseline_energy_mj: float | None
     isolation: str | None
     notes: tuple[str, ...]
+    against_itself: tuple[float, float] | None = Field(exclude=True)
     node: int = Field(exclude=True)
     verdict: Evaluation = Field(exclude=True)
     searched: Evaluation | None = Field(exclude=True)
@@ -147,6 +151,7 @@ class BestKernel(Noun):
             baseline_energy_mj=energy.baseline_mj if energy else None,
             isolation=str(verdict.isolation) if verdict.isolation else None,
             notes=verdict.notes,
+            against_itself=_against_itself(result),
             node=best.id,
             verdict=verdict,
             searched=best.evaluation,
@@ -159,6 +164,13 @@ class BestKernel(Noun):
         """The timing that counts."""
         assert self.verdict.timing is not None
         return self.verdict.timing
+
+
+def _against_itself(result: Result) -> tuple[float, float] | None:
+    found = result.baseline.evaluation
+    if found is None or found.timing is None or reference_us(found) is None:
+        return None
+    return found.timing.speedup_low, found.timing.speedup_high
 
 
 class Attributed(Noun):

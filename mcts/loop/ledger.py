@@ -69,13 +69,14 @@ class Ledger:
         candidate = answer.proposal.candidate if answer.proposal else None
         evaluation = answer.evaluation
         self.evaluations[node] = evaluation
-        if evaluation is not None and evaluation.speedup is not None:
+        speedup = None if evaluation is None else self.ranking.speedup(evaluation)
+        if evaluation is not None and speedup is not None:
             self.measured[node] = evaluation
             self._unranked.append(node)
             if not evaluation.held_back:
-                self.best_speedup = max(self.best_speedup, evaluation.speedup)
+                self.best_speedup = max(self.best_speedup, speedup)
                 if node:
-                    self.best_proposed = max(self.best_proposed, evaluation.speedup)
+                    self.best_proposed = max(self.best_proposed, speedup)
         self.failed += outcome.kind == "failed"
         if candidate is not None:
             self.candidates[node] = candidate

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mcts.domain import Evaluation
-from mcts.domain.objective import MIN_NOISE, credited, energy_noise, time_noise
+from mcts.domain.objective import (
+    MIN_NOISE,
+    comparison_noise,
+    credited,
+    energy_noise,
+    reference_us,
+    speedup_over,
+)
 from mcts.options.search import Objective
 
 WORKING_FLOOR = 0.1
@@ -52,6 +59,9 @@ class RewardScale:
     noise: relative width of a step; log gains are rounded to whole steps, so that differences
     inside the measurement's noise mostly earn nothing. energy_noise: the same for energy.
 
+    reference_us: the baseline's time where candidates are compared by their own times, as in
+    `Ranking`.
+
     objective: under `energy` the energy saved adds less than one step of speed; under `edp` the
     gain is that of energy times time, which no roofline bounds.
 
@@ -62,6 +72,7 @@ class RewardScale:
 
     speed_of_light_speedup: float | None = None
     noise: float = MIN_NOISE
+    reference_us: float | None = None
     objective: Objective = "time"
     energy_noise: float = MIN_NOISE
     calibrated: bool = True
@@ -89,7 +100,8 @@ class RewardScale:
         ceiling = timing.median_us / speed_of_light_us if known and speed_of_light_us else None
         return cls(
             speed_of_light_speedup=ceiling if ceiling and ceiling > NEAR_PEAK_FACTOR else None,
-            noise=time_noise(baseline),
+            noise=comparison_noise(baseline),
+            reference_us=reference_us(baseline),
             objective=objective,
             energy_noise=energy_noise(baseline.energy),
             calibrated=settings.calibrated_reward,
@@ -99,7 +111,7 @@ class RewardScale:
 
     def reward(self, evaluation: Evaluation) -> float:
         """Reward of an evaluation, from 0; 0 unless it was measured. Monotone in the time."""
-        speedup, saved = credited(evaluation)
+        speedup, saved = credited(evaluation, self.reference_us)
         if speedup is None:
             return 0.0
         if self.objective == "energy":
@@ -149,9 +161,10 @@ class RewardScale:
 
         Beyond that the speed of light was beaten, and nothing is known of what is left.
         """
-        if evaluation.speedup is None or self.speed_of_light_speedup is None:
+        speedup = speedup_over(self.reference_us, evaluation)
+        if speedup is None or self.speed_of_light_speedup is None:
             return False
-        apart = evaluation.speedup / self.speed_of_light_speedup
+        apart = speedup / self.speed_of_light_speedup
         beaten = self.open and apart > NEAR_PEAK_FACTOR
         return apart * NEAR_PEAK_FACTOR >= 1 and not beaten and self.objective == "time"
 

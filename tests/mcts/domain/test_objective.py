@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from mcts.domain import Energy, Evaluation, Timing
 from mcts.domain.evaluation import ShapeTiming
-from mcts.domain.objective import Ranking, credited, energy_gain, standing
+from mcts.domain.objective import MIN_NOISE, Ranking, credited, energy_gain, standing
 from mcts.errors import InputError
-from mcts.loop.reward import RewardScale
+from mcts.loop.reward import WORKING_FLOOR, RewardScale
 from mcts.testing.toy import MemoryJournal, ToyEvaluator
 from tests.mcts.loop.finals import EnergyToy, optimizer
 from tests.support import evaluations
@@ -68,6 +68,41 @@ def test_equals_go_to_the_earliest() -> None:
     field = {4: measured(2.0, 1.0), 2: measured(2.0, 1.0), 7: measured(2.0, 1.0)}
     for objective in ("time", "energy", "edp"):
         assert Ranking(objective=objective).best(field) == 2  # type: ignore[arg-type]
+
+
+UNSTEADY = evaluations.measured(0.01, spread=0.2, name="0")
+"""A baseline whose speedup over itself is known to within a factor of 1.5."""
+
+
+def beside(baseline_us: float, own_us: float) -> Evaluation:
+    """A candidate measured beside a baseline that took `baseline_us` that time."""
+    found = evaluations.measured(1.0)
+    timing = found.timing.model_dump() if found.timing else {}
+    speedup = baseline_us / own_us
+    timing |= {"median_us": own_us, "low_us": 0.99 * own_us, "high_us": 1.01 * own_us}
+    timing |= {"baseline_us": baseline_us, "speedup": speedup}
+    timing |= {"speedup_low": 0.7 * speedup, "speedup_high": 1.4 * speedup}
+    return found.model_copy(update={"timing": Timing.model_validate(timing)})
+
+
+def test_over_an_unsteady_baseline_candidates_are_compared_by_their_own_times() -> None:
+    """The times of a search whose baseline waits for the host: 9.97x was chosen before 9.81x."""
+    field = {0: UNSTEADY, 1: beside(13034.7, 1308.9), 2: beside(12321.5, 1258.6)}
+    ranking = Ranking.calibrate(UNSTEADY, "time")
+    assert list(ranking.order(field)) == [2, 1, 0]
+    assert ranking.gain(UNSTEADY) == pytest.approx(1.0) and ranking.noise == MIN_NOISE
+    low, high = ranking.interval(field[2])
+    gain = ranking.gain(field[2])
+    assert gain is not None and low < gain < high < 1.03 * low
+    steady = Ranking.calibrate(evaluations.measured(1.0, spread=0.04, name="0"), "time")
+    assert list(steady.order({1: field[1], 2: field[2]})) == [1, 2]
+
+
+def test_rewards_follow_the_order_over_an_unsteady_baseline() -> None:
+    scale = RewardScale.calibrate(UNSTEADY, None)
+    one, other = beside(13034.7, 1308.9), beside(12321.5, 1258.6)
+    assert scale.reward(other) > scale.reward(one) > scale.reward(UNSTEADY)
+    assert scale.reward(UNSTEADY) == pytest.approx(WORKING_FLOOR)
 
 
 @pytest.mark.parametrize("objective", ["time", "energy", "edp"])
