@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.plan_text import plan_of
 from codegen.scripted.encoded_space import EncodedSpace, Rows
 from mcts.domain import Candidate, KernelTask, Scalar, declared_space
+from mcts.errors import InputError
 from mcts.ports import Attempt
 
 MAX_HISTORY = 128
@@ -34,6 +36,7 @@ class CandidateSpace:
         )
         if methods:
             np.fill_diagonal(self.related, False)
+        self._launched = _conditions(source)
         self._source = source
         self._ids: dict[tuple[int, ...], str] = {}
         self._rows: dict[str, Rows] = {}
@@ -46,6 +49,10 @@ class CandidateSpace:
             found = Candidate(source=self._source, tunables=self.encoded.decode(row)).id
             self._ids[key] = found
         return found
+
+    def launches(self, rows: Rows) -> NDArray[np.bool_]:
+        """Rows x conditions: which of the plan's conditional launches each configuration runs."""
+        return self.encoded.where(self._launched, rows)
 
     def row_of(self, candidate: Candidate) -> Rows:
         """The row of a candidate of this source."""
@@ -64,6 +71,15 @@ class CandidateSpace:
         ]
         rows = np.array([row for row, _ in seen], dtype=np.int64)
         return rows, np.log(np.array([speedup for _, speedup in seen], dtype=np.float64))
+
+
+def _conditions(source: str) -> tuple[str, ...]:
+    """On what the launches of a source's plan depend; nothing without a plan."""
+    try:
+        plan = plan_of(source)
+    except InputError:
+        return ()
+    return tuple(dict.fromkeys(step.when for step in plan.launch if step.when is not None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -39,8 +39,8 @@ class EncodedSpace:
             dtype=np.int64,
         )
         self._positions = tuple({value: at for at, value in enumerate(v)} for v in self.values)
-        shapes = [dict(workload.shape) for workload in task.workloads]
-        self._clauses = [_Clause(text, self, shapes) for text in space.where]
+        self._shapes = [dict(workload.shape) for workload in task.workloads]
+        self._clauses = [_Clause(text, self, self._shapes) for text in space.where]
         self.rows = self._recorded(space) if space.rows else self._enumerate()
         """All allowed rows in natural order, or None if they are too many to hold."""
 
@@ -76,6 +76,13 @@ class EncodedSpace:
         pool = np.unique(np.array(near, dtype=np.int64), axis=0)
         allowed: Rows = pool[self.allowed(pool) & (pool != row).any(axis=1)]
         return allowed
+
+    def where(self, texts: Sequence[str], rows: Rows) -> NDArray[np.bool_]:
+        """Rows x texts: which of these expressions over tunables and shapes hold everywhere, that
+        is, on all workloads.
+        """
+        found = [_Clause(text, self, self._shapes).holds(rows) for text in texts]
+        return np.column_stack(found) if found else np.zeros((len(rows), 0), dtype=np.bool_)
 
     def allowed(self, rows: Rows) -> Mask:
         """Which rows satisfy every `where` clause on every workload."""

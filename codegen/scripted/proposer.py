@@ -44,8 +44,8 @@ class ScriptedProposer(Proposer):
     name = "scripted"
     inline = True
 
-    def __init__(self, *, sampling: Sampling = "mean") -> None:
-        self._sampling = sampling
+    def __init__(self, *, sampling: Sampling = "mean", implementations: bool = True) -> None:
+        self._sampling, self._implementations = sampling, implementations
         self._space = lru_cache(maxsize=16)(candidate_space)
 
     def propose(self, request: ProposalRequest) -> Proposal:
@@ -60,6 +60,8 @@ class ScriptedProposer(Proposer):
         rng = random.Random(request.seed)
         origin = space.encoded.encode(request.parent.tunables)
         pool = space.encoded.neighbourhood(origin, rng)
+        if self._implementations and request.move.far and request.move.kind == "improve":
+            pool = _other_implementation(space, origin, pool, request.move.ordinal)
         weights = row_weights(request, space, origin, pool, sampling=self._sampling)
         row = None
         if request.move.kind == "diversify" and request.move.far:
@@ -72,6 +74,19 @@ class ScriptedProposer(Proposer):
             candidate=candidate_at(row, request, space, origin, by_times=by_times),
             prior=_prior(moved),
         )
+
+
+def _other_implementation(space: CandidateSpace, origin: Rows, pool: Rows, ordinal: int) -> Rows:
+    """The rows of `pool` that run the `ordinal`-th of the other sequences of launches than
+    `origin`; all of them if there are not so many.
+    """
+    own, launched = space.launches(origin[None, :]), space.launches(pool)
+    distinct = np.unique(launched, axis=0)
+    others = distinct[(distinct != own).any(axis=1)]
+    if ordinal >= len(others):
+        return pool
+    chosen: Rows = pool[(launched == others[ordinal]).all(axis=1)]
+    return chosen
 
 
 @cache

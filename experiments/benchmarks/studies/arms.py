@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from codegen.scripted.proposer import ScriptedProposer
 from experiments.benchmarks.studies.config import Arm, GuidanceMode, Study
 from experiments.runs.options import names
 from experiments.runs.wiring.choosing import LLM, check_constants, resolve_settings
@@ -73,6 +74,10 @@ def proposer_of(arm: Arm, task: KernelTask, hardware: Hardware) -> Proposer:
         )
     request = ProposerRequest(task=task, tunables_only=True, hardware=hardware)
     proposer: Proposer = names.load(names.PROPOSERS, arm.proposer)(request)
+    if not arm.implementations:
+        if not isinstance(proposer, ScriptedProposer):
+            raise InputError("implementations = false is for proposer scripted")
+        proposer = ScriptedProposer(implementations=False)
     if arm.guidance == "tools" and arm.lessons and arm.history:
         return proposer
     return AblatedProposer(

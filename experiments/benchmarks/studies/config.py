@@ -36,9 +36,10 @@ _SUFFIX = ".toml"
 class Arm(Noun):
     """One way to search. `settings` are constants of the search, `lessons` whether the proposer is
     told what methods came to earlier in the same run, `history` whether it is told what came of
-    each candidate. `memory` is what it knows of other runs: nothing (`cold`), or what a memory or
-    an export holds of other tasks than the one at hand. `stop_within` ends a run early, as
-    ``--stop-within`` does.
+    each candidate, `implementations` whether its first moves go to each of the kernel's
+    implementations (`ScriptedProposer`). `memory` is what it knows of other runs: nothing
+    (`cold`), or what a memory or an export holds of other tasks than the one at hand.
+    `stop_within` ends a run early, as ``--stop-within`` does.
     """
 
     search: str = "puct"
@@ -47,6 +48,7 @@ class Arm(Noun):
     guidance: GuidanceMode = "tools"
     lessons: bool = True
     history: bool = True
+    implementations: bool = True
     memory: str = COLD
     memory_sha256: str = ""
     parallel: int = Field(default=1, ge=1, le=64)
