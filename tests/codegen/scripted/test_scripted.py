@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from codegen.scripted.proposer import ScriptedProposer
+from experiments.runs.tasks.files import find_task
 from mcts.domain import (
     AxisGap,
     Candidate,
@@ -319,3 +320,30 @@ def test_a_task_of_the_same_name_with_other_shapes_has_its_own_space() -> None:
     other = task.model_copy(update={"workloads": odd})
     for seed in range(60):
         assert proposer.propose(ask(other, seed=seed)).candidate.tunables["VEC"] == 1
+
+
+def test_the_first_far_moves_go_to_each_other_implementation() -> None:
+    """Each value of FUSE runs launches of its own; the fourth move is free."""
+    task = find_task("prefix_sum").task
+    forms = [
+        {
+            candidate.tunables["FUSE"]
+            for candidate in _drawn(40, task, move=Move("improve", ordinal, far=True))
+        }
+        for ordinal in range(4)
+    ]
+    assert sorted(map(sorted, forms[:3])) == [[1], [2], [3]]
+    assert len(forms[3]) > 1
+
+
+def test_a_move_that_is_not_far_stays_where_it_is_likely() -> None:
+    task = find_task("prefix_sum").task
+    near = _drawn(40, task, move=Move("improve", 0))
+    assert any(candidate.tunables["FUSE"] == 0 for candidate in near)
+    free = ScriptedProposer(implementations=False)
+    drawn = {
+        free.propose(ask(task, seed=seed, move=Move("improve", 0, far=True))).candidate
+        .tunables["FUSE"]
+        for seed in range(40)
+    }  # fmt: skip
+    assert len(drawn) > 1

@@ -17,8 +17,8 @@ OF_A_STUDY = (
     "most, at, reference, alpha, noise, matters, matters_evaluations, arms"
 )
 OF_AN_ARM = (
-    "an arm has the keys search, proposer, settings, guidance, lessons, history, memory, parallel, "
-    "stop_within"
+    "an arm has the keys search, proposer, settings, guidance, lessons, history, implementations, "
+    "memory, parallel, stop_within"
 )
 
 

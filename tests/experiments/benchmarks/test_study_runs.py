@@ -19,12 +19,14 @@ from typing import Any
 
 import pytest
 
+from codegen.scripted.proposer import ScriptedProposer
 from experiments.benchmarks.studies import running
-from experiments.benchmarks.studies.arms import AblatedProposer
+from experiments.benchmarks.studies.arms import AblatedProposer, proposer_of
 from experiments.benchmarks.studies.cell import CellResult
 from experiments.benchmarks.studies.code import DECIDING
 from experiments.benchmarks.studies.comparing import TARGET, compare, differences, runs_of
 from experiments.benchmarks.studies.config import (
+    Arm,
     Study,
     bundled_studies,
     find_study,
@@ -34,7 +36,7 @@ from experiments.benchmarks.studies.config import (
 from experiments.benchmarks.studies.folder import RESULTS_FILE, STUDY_FILE, Plan, StudyFolder
 from experiments.benchmarks.studies.running import cells_of, plan_of
 from experiments.cli.commands import study as study_command
-from mcts.domain import AxisGap, Guidance, Lesson, Profile, Roofline, StateSignature
+from mcts.domain import AxisGap, Guidance, Hardware, Lesson, Profile, Roofline, StateSignature
 from mcts.errors import InputError
 from mcts.ports import Attempt, Proposal, ProposalRequest, Proposer
 from mcts.search.trial import Move
@@ -533,9 +535,9 @@ def test_an_unknown_study_is_refused_with_the_known_names(
         rooftree("study", given),
         f"{given} does not exist",
         "bundled studies: advice, early_stop, early_stop_model, expansions, "
-        "expansions_openings, expansions_search, feedback, first_prompt, headline, hub, leaps, "
-        "mechanisms, memory, model_memory, model_search, modules, openings, parallel, search, "
-        "sharper, told, trained, values",
+        "expansions_openings, expansions_search, feedback, first_prompt, headline, hub, "
+        "implementations, leaps, mechanisms, memory, model_memory, model_search, modules, openings, parallel, "
+        "search, sharper, told, trained, values",
         "did you mean search?",
     )
     assert not (tmp_path / "studies").exists()
@@ -550,3 +552,13 @@ def test_a_study_of_two_lines_is_compared_without_a_chart_over_all_tasks(folder:
     curves = json.loads((folder / "compare.json").read_text())["curves"]
     assert len({one["task"] for one in lines}) > 1
     assert "" not in [chart["task"] for chart in curves]
+
+
+def test_an_arm_without_implementations_is_for_the_proposer_that_knows_them() -> None:
+    task, hardware = toy_task(), Hardware(name="toy device")
+    arm = Arm(implementations=False)
+    plain, other = proposer_of(Arm(), task, hardware), proposer_of(arm, task, hardware)
+    assert isinstance(plain, ScriptedProposer) and isinstance(other, ScriptedProposer)
+    assert (plain._implementations, other._implementations) == (True, False)
+    with pytest.raises(InputError, match="implementations = false is for proposer scripted"):
+        proposer_of(arm.model_copy(update={"proposer": "uniform"}), task, hardware)
