@@ -536,8 +536,8 @@ def test_an_unknown_study_is_refused_with_the_known_names(
         f"{given} does not exist",
         "bundled studies: advice, early_stop, early_stop_model, expansions, "
         "expansions_openings, expansions_search, feedback, first_prompt, headline, hub, "
-        "implementations, leaps, mechanisms, memory, model_memory, model_search, modules, openings, parallel, "
-        "search, sharper, told, trained, values",
+        "implementations, leaps, mechanisms, memory, model_memory, model_search, modules, "
+        "openings, parallel, search, sharper, told, trained, values",
         "did you mean search?",
     )
     assert not (tmp_path / "studies").exists()
