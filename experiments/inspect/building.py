@@ -1,4 +1,4 @@
-"""A program of the user's, built with nvcc."""
+"""A program or a library of the user's, built with nvcc."""
 
 from __future__ import annotations
 
@@ -15,13 +15,21 @@ from mcts.text import cut
 
 _ERROR = re.compile(r"\b(?:error|fatal)\b")
 _MOST_TOLD = 300
+_WHAT = {False: "a program (it has a main)", True: "host code (it launches its kernels itself)"}
+_ONLY = {False: (), True: ("-c",)}
 
 
 @contextmanager
-def built_program(
-    path: Path, values: Mapping[str, Scalar], *, arch: str, timeout_s: float
+def built(
+    path: Path,
+    values: Mapping[str, Scalar],
+    *,
+    arch: str,
+    timeout_s: float,
+    library: bool = False,
 ) -> Iterator[Path]:
-    """The executable of the program at `path`, there as long as the context.
+    """The executable of the program at `path`, or the object file of a `library`, there as long as
+    the context.
 
     `values` become macros. Raises InputError with the compiler's first error, or if there is
     no nvcc.
@@ -33,16 +41,16 @@ def built_program(
     nvcc = find_tool("nvcc")
     if nvcc is None:
         raise InputError(
-            f"{path} is a program (it has a main): building it needs nvcc, which was not found; "
-            "install a CUDA toolkit, or give the built executable"
+            f"{path} is {_WHAT[library]}: building it needs nvcc, which was not found; install a "
+            "CUDA toolkit, or give what it is built into"
         )
     target = f"-gencode=arch={arch.replace('sm_', 'compute_')},code={arch}"
     options = ["-O3", "-lineinfo", target, *kernel_macros(values)]
     with tempfile.TemporaryDirectory(prefix="rooftree-build-") as name:
         folder = Path(name)
-        executable = folder / path.stem
+        made = folder / (f"{path.stem}.o" if library else path.stem)
         ended = run_to_end(
-            [str(nvcc), *options, str(path.resolve()), "-o", str(executable)],
+            [str(nvcc), *options, *_ONLY[library], str(path.resolve()), "-o", str(made)],
             env=environment_with(nvcc, base=child_environment()),
             cwd=folder,
             folder=folder,
@@ -50,9 +58,9 @@ def built_program(
         )
         if ended.stopped:
             raise InputError(f"{path}: nvcc {ended.problem}: give it longer with --timeout-s")
-        if ended.problem is not None or not executable.is_file():
+        if ended.problem is not None or not made.is_file():
             raise InputError(f"{path} cannot be built: {_first_error(ended.output)}")
-        yield executable
+        yield made
 
 
 def _first_error(output: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from experiments.inspect import kernels, machine_code, models, programs, recordings, reports
-from experiments.inspect.building import built_program
+from experiments.inspect.building import built
 from experiments.inspect.request import DEFAULT_ARCH, InspectRequest
 from experiments.inspect.results import Inspection, Origin, as_one_part, parts_by_kernel
 from experiments.inspect.targets import TAKE_ARGUMENTS, Target, identify
@@ -33,6 +33,8 @@ def inspect_file(request: InspectRequest, *, on_progress: Progress) -> Inspectio
             return _kernel(request, target, on_progress)
         case "program":
             return _program(request, target, on_progress)
+        case "library":
+            return _library(request, target, on_progress)
         case "model":
             return _model(request, target, on_progress)
         case "script":
@@ -46,6 +48,7 @@ def inspect_file(request: InspectRequest, *, on_progress: Progress) -> Inspectio
 _KINDS = {
     "kernel": "device code",
     "program": "a program",
+    "library": "host code without a main, which cannot be run",
     "model": "a PyTorch model",
     "script": "a Python program",
     "executable": "an executable",
@@ -57,15 +60,16 @@ _KINDS = {
 
 def _check_options(request: InspectRequest, target: Target) -> None:
     """Refuse options that would do nothing for this kind of file."""
+    runs = target.source is not None and target.kind != "library"
     for given, fits, name in (
         (request.args, target.kind in TAKE_ARGUMENTS, "arguments"),
         (request.plan, target.kind == "kernel", "--plan"),
-        (request.values, target.kind in ("kernel", "program"), "--set"),
+        (request.values, target.kind in ("kernel", "program", "library"), "--set"),
         (request.task, target.kind in ("kernel", "model", "counters"), "--task"),
         (request.arch, target.kind not in ("model", "script"), "--arch"),
         (request.sass, target.kind not in ("model", "script"), "--sass"),
-        (request.replay, target.source is not None, "--replay"),
-        (request.save, target.source is not None, "--save"),
+        (request.replay, runs, "--replay"),
+        (request.save, runs, "--save"),
     ):
         if given and not fits:
             raise InputError(f"{request.file} is {_KINDS[target.kind]}: {name} would do nothing")
@@ -109,7 +113,7 @@ def _program(request: InspectRequest, target: Target, say: Progress) -> Inspecti
             return _as_inspection(target, recorded, "replayed")
     arch = _arch(request)
     say(f"building {target.path} for {arch}")
-    with built_program(target.path, values, arch=arch, timeout_s=request.timeout_s) as executable:
+    with built(target.path, values, arch=arch, timeout_s=request.timeout_s) as executable:
         if problem is not None:
             profile = machine_code.read_static(
                 executable, cubin=False, arch=arch, unmeasured=_why(problem)
@@ -123,6 +127,18 @@ def _program(request: InspectRequest, target: Target, say: Progress) -> Inspecti
         seen = _run(request, executable, say)
     _save(request, key, seen)
     return _as_inspection(target, seen, "live")
+
+
+def _library(request: InspectRequest, target: Target, say: Progress) -> Inspection:
+    """By its machine code alone: what launches its kernels is another file."""
+    arch, values = _arch(request), kernels.macros(request.values)
+    say(f"building {target.path} for {arch}")
+    with built(target.path, values, arch=arch, timeout_s=request.timeout_s, library=True) as made:
+        profile = machine_code.read_static(
+            made, cubin=False, arch=arch, unmeasured=_why("the file has no main")
+        )
+    parts = parts_by_kernel(profile)
+    return Inspection(file=target.path, origin="static", parts=parts, source=target.source)
 
 
 def _model(request: InspectRequest, target: Target, say: Progress) -> Inspection:

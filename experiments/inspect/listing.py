@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.inspect import kernels
-from experiments.inspect.building import built_program
+from experiments.inspect.building import built
 from experiments.inspect.machine_code import extracted
 from experiments.inspect.request import DEFAULT_ARCH, InspectRequest
 from experiments.inspect.targets import identify
@@ -40,10 +40,13 @@ def code_of(request: InspectRequest, *, arch: str | None) -> Code:
         )
         with naming(target.path):
             return code_beside_source(kernel.source, kernel.values, arch=wanted)
-    if target.kind == "program":
+    if target.kind in ("program", "library"):
         values = kernels.macros(request.values)
-        with built_program(target.path, values, arch=wanted, timeout_s=request.timeout_s) as built:
-            return _of_binary(built, prefer=wanted)
+        library = target.kind == "library"
+        with built(
+            target.path, values, arch=wanted, timeout_s=request.timeout_s, library=library
+        ) as made:
+            return _of_binary(made, prefer=wanted)
     if target.kind in ("executable", "cubin"):
         return _of_binary(target.path, prefer=wanted, cubin=target.kind == "cubin")
     raise InputError(f"{target.path} is a report: --sass would do nothing")

@@ -19,11 +19,12 @@ from mcts.domain.python_source import read_module
 from mcts.errors import InputError
 
 Kind = Literal[
-    "kernel", "program", "model", "script", "executable", "cubin", "counters", "timeline"
+    "kernel", "program", "library", "model", "script", "executable", "cubin", "counters", "timeline"
 ]
-"""`kernel`: device code, run by a launch plan. `program`: source with a `main`. `model`: a
-KernelBench problem, or a `ModelNew` for one. `script`: any other Python. `counters` and
-`timeline`: reports that Nsight Compute and Nsight Systems made."""
+"""`kernel`: device code, run by a launch plan. `program`: source with a `main`. `library`: source
+that launches its kernels itself and has no `main`. `model`: a KernelBench problem, or a `ModelNew`
+for one. `script`: any other Python. `counters` and `timeline`: reports that Nsight Compute and
+Nsight Systems made."""
 
 MODEL_NEW = "ModelNew"
 TAKE_ARGUMENTS = ("program", "script", "executable")
@@ -101,11 +102,16 @@ def second_file(first: Path, args: Sequence[str], *, planned: bool) -> Path | No
 
 def has_main(source: str) -> bool:
     """Whether `source` defines a `main`, comments and strings left out."""
+    return _MAIN.search(_bare(source)) is not None
+
+
+def _bare(source: str) -> str:
+    """`source` without comments and strings."""
     code, at = [], 0
     for _, start, end in lexemes(source):
         code.append(source[at:start])
         at = end
-    return _MAIN.search(" ".join([*code, source[at:]])) is not None
+    return " ".join([*code, source[at:]])
 
 
 def defined_names(source: str) -> frozenset[str]:
@@ -130,8 +136,11 @@ def _source(path: Path, *, planned: bool) -> Target:
             f"{path} has a launcher, which is called for a problem: rooftree evaluate PROBLEM "
             f"{path} judges it; inspect looks at device code and at programs"
         )
-    is_kernel = planned or plan or not has_main(source)
-    return Target(path, "kernel" if is_kernel else "program", source)
+    if planned or plan:
+        return Target(path, "kernel", source)
+    if has_main(source):
+        return Target(path, "program", source)
+    return Target(path, "library" if "<<<" in _bare(source) else "kernel", source)
 
 
 def _text(path: Path) -> str:

@@ -83,7 +83,7 @@ def _measured(
 ) -> dict[ClinicCase, Inspected]:
     """The profiles by one GPU: specs under one start of each profiler, programs apart."""
     from experiments.inspect import programs
-    from experiments.inspect.building import built_program
+    from experiments.inspect.building import built
 
     specs = [case for case in cases if not case.kernel.is_program]
     found: dict[ClinicCase, Inspected] = {}
@@ -98,7 +98,7 @@ def _measured(
     for number, case in enumerate(others, 1):
         on_progress(f"program {number}/{len(others)}: {case.name}")
         path, values = case.kernel.path, case.tunables
-        with built_program(path, values, arch=arch, timeout_s=DEADLINE_S) as executable:
+        with built(path, values, arch=arch, timeout_s=DEADLINE_S) as executable:
             found[case] = programs.measure(
                 executable, (), device=device, timeout_s=DEADLINE_S, on_progress=lambda _text: None
             )

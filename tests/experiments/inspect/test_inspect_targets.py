@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.inspect.building import built
 from experiments.inspect.targets import has_main, identify
 from mcts.errors import InputError
-from tests.support.commands import refused, rooftree
+from profilers.compiling.toolchain import find_tool
+from tests.support.commands import completed, json_of, refused, rooftree
 from tests.support.host_sources import source as host_source
 
 DATA = Path(__file__).parents[2] / "data"
@@ -39,6 +41,55 @@ def test_host_code_is_no_device_code_and_told_who_judges_it(tmp_path: Path) -> N
     (tmp_path / "mine.cu").write_text(host_source())
     with pytest.raises(InputError, match=r"has a launcher.*rooftree evaluate PROBLEM .*mine\.cu"):
         identify(tmp_path / "mine.cu")
+
+
+LIBRARY = """#include <cuda_runtime.h>
+__global__ void twice(float* x, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] *= FACTOR;
+}
+void run(float* x, int n, cudaStream_t s) { twice<<<(n + 255) / 256, 256, 0, s>>>(x, n); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        (LIBRARY, "library"),
+        (LIBRARY + "int main() {}", "program"),
+        ("// called as f<<<1, 32>>>()\n__global__ void f() {}", "kernel"),
+    ],
+)
+def test_what_launches_its_kernels_itself_is_no_device_code(
+    source: str, kind: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.cu").write_text(source)
+    assert identify(tmp_path / "mine.cu").kind == kind
+    assert identify(tmp_path / "mine.cu", planned=True).kind == "kernel"
+
+
+@pytest.mark.skipif(find_tool("nvcc") is None, reason="no nvcc")
+def test_a_library_is_built_and_read_but_not_run(tmp_path: Path) -> None:
+    file = tmp_path / "mine.cu"
+    file.write_text(LIBRARY)
+    seen = json_of("inspect", file, "--arch", "sm_80", "--set", "FACTOR=2")
+    (finding,) = seen["findings"]
+    assert finding["kernel"] == "twice" and finding["lines"] == [5]
+    assert seen["time_us"] is None
+    said = completed("inspect", file, "--arch", "sm_80", "--set", "FACTOR=2").output
+    assert "the file has no main" in said
+    refused(rooftree("inspect", file, "--save", tmp_path / "kept"), "cannot be run", "--save")
+
+
+def test_a_library_without_nvcc_is_told_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.cu").write_text(LIBRARY)
+    monkeypatch.setattr("profilers.compiling.toolchain.find_tool", lambda _name: None)
+    made = built(tmp_path / "mine.cu", {}, arch="sm_80", timeout_s=5, library=True)
+    with pytest.raises(InputError, match=r"host code \(it launches.*needs nvcc"), made:
+        pass
 
 
 def test_a_plan_makes_a_program_device_code() -> None:
