@@ -51,7 +51,7 @@ class CandidateSpace:
         return found
 
     def launches(self, rows: Rows) -> NDArray[np.bool_]:
-        """Rows x conditions: which of the plan's conditional launches each configuration runs."""
+        """Rows x (conditions x workloads): which of the plan's conditional launches each runs."""
         return self.encoded.where(self._launched, rows)
 
     def row_of(self, candidate: Candidate) -> Rows:

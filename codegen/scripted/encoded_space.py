@@ -78,10 +78,10 @@ class EncodedSpace:
         return allowed
 
     def where(self, texts: Sequence[str], rows: Rows) -> NDArray[np.bool_]:
-        """Rows x texts: which of these expressions over tunables and shapes hold everywhere, that
-        is, on all workloads.
-        """
-        found = [_Clause(text, self, self._shapes).holds(rows) for text in texts]
+        """Rows x (texts x workloads): which of these expressions over tunables and shapes hold."""
+        found = [
+            _Clause(text, self, [shape]).holds(rows) for text in texts for shape in self._shapes
+        ]
         return np.column_stack(found) if found else np.zeros((len(rows), 0), dtype=np.bool_)
 
     def allowed(self, rows: Rows) -> Mask:

@@ -61,7 +61,9 @@ class ScriptedProposer(Proposer):
         origin = space.encoded.encode(request.parent.tunables)
         pool = space.encoded.neighbourhood(origin, rng)
         if self._implementations and request.move.far and request.move.kind == "improve":
-            pool = _other_implementation(space, origin, pool, request.move.ordinal)
+            pool = _other_implementation(
+                space, origin, pool, request.move.ordinal, tried=request.tried
+            )
         weights = row_weights(request, space, origin, pool, sampling=self._sampling)
         row = None
         if request.move.kind == "diversify" and request.move.far:
@@ -76,9 +78,14 @@ class ScriptedProposer(Proposer):
         )
 
 
-def _other_implementation(space: CandidateSpace, origin: Rows, pool: Rows, ordinal: int) -> Rows:
+def _other_implementation(
+    space: CandidateSpace, origin: Rows, pool: Rows, ordinal: int, *, tried: Container[str]
+) -> Rows:
     """The rows of `pool` that run the `ordinal`-th of the other sequences of launches than
-    `origin`; all of them if there are not so many.
+    `origin`; all of them if there are not so many, or all of its rows were tried.
+
+    They are numbered as they are found in `pool`, which in a space too large to hold is a sample:
+    an implementation may then be met twice there, or not.
     """
     own, launched = space.launches(origin[None, :]), space.launches(pool)
     distinct = np.unique(launched, axis=0)
@@ -86,7 +93,8 @@ def _other_implementation(space: CandidateSpace, origin: Rows, pool: Rows, ordin
     if ordinal >= len(others):
         return pool
     chosen: Rows = pool[(launched == others[ordinal]).all(axis=1)]
-    return chosen
+    left = any(space.id_of(row) not in tried for row in chosen)
+    return chosen if left else pool
 
 
 @cache

@@ -16,7 +16,7 @@ from mcts.text import cut
 _ERROR = re.compile(r"\b(?:error|fatal)\b")
 _MOST_TOLD = 300
 _WHAT = {False: "a program (it has a main)", True: "host code (it launches its kernels itself)"}
-_ONLY = {False: (), True: ("-c",)}
+_ONLY = {False: (), True: ("-c", "-x", "cu")}
 
 
 @contextmanager

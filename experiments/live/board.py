@@ -113,7 +113,9 @@ class Board:
             self.failures[spot.status.replace("_", " ")] += 1
             return
         if spot.id == 0:
-            self._ranking = Ranking.calibrate(evaluation, self._reader.objective)
+            self._ranking = Ranking.calibrate(
+                evaluation, self._reader.objective, own_times=self._reader.own_times
+            )
         self._measured[spot.id], self._best = evaluation, None
         top = self.curve[-1] if self.curve else 0.0
         self.curve.append(top if evaluation.held_back else max(top, evaluation.speedup))

@@ -99,8 +99,8 @@ def _ranked(run: RunSummary) -> Iterable[str]:
     if run.best.against_itself is not None:
         low, high = run.best.against_itself
         yield (
-            f"by the kernels' own times: the baseline takes unequal ones, over itself {low:.2f}x "
-            f"to {high:.2f}x"
+            f"by the kernels' own times: the baseline's vary, so that its own speedup came to "
+            f"{low:.2f}x to {high:.2f}x"
         )
 
 

@@ -219,6 +219,14 @@ class Energy(Noun):
     windows: int | None = Field(default=None, gt=0)
     limits: str = ""
 
+    @property
+    def ratio(self) -> tuple[float, float]:
+        """Ends of the interval of the energy over the baseline's; over itself without one."""
+        if self.ratio_low is not None and self.ratio_high is not None:
+            return self.ratio_low, self.ratio_high
+        over = self.baseline_mj or self.energy_mj
+        return self.low_mj / over, self.high_mj / over
+
 
 class Evaluation(Noun):
     """One candidate's verdict.

@@ -1,9 +1,10 @@
 """What counts as better: less time, less energy at the same speed, or less of their product.
 
-Every comparison of candidates goes through a `Ranking`: the search's best so far, the finalists
-and the kernel that is handed back. If the task refuses regressions, a candidate that makes one of
-several timed shapes slower ranks behind all others and is never handed back. It may be built upon,
-since what is fast on the other shapes is worth repairing; its reward is that of its worst shape.
+What decides between candidates goes through a `Ranking`: the search's best so far, its rewards, the
+finalists and the kernel that is handed back. What a proposer is told are speedups as measured. If
+the task refuses regressions, a candidate that makes one of several timed shapes slower ranks behind
+all others and is never handed back. It may be built upon, since what is fast on the other shapes is
+worth repairing; its reward is that of its worst shape.
 
 Speedups are ratios of times that were measured in turn, so that what the device does meanwhile
 cancels. Where the baseline itself takes unequal times, such as a loop in PyTorch that waits for the
@@ -22,9 +23,11 @@ from mcts.options.search import Objective
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 MIN_NOISE = 0.005
 UNSTEADY = 1.10
-"""If the baseline's speedup over itself is known to no less than this factor, from the low to the
-high end of its interval, candidates are compared by their own times: between two measurements of
-one candidate those differ by less than a quarter of that on a GPU that others do not use."""
+"""If the baseline's time and its speedup over itself are both known no better than to this factor,
+from the low to the high end of their intervals, candidates are compared by their own times."""
+OWN_TIME_NOISE = 0.025
+"""By how much those differ between two measurements of one candidate: clocks and temperatures,
+which cancel in a speedup, and GPUs of one kind, where a run has several."""
 WORTH_MEASURING = 1.10
 """If the best is faster than a candidate by more than this factor, the candidate's energy cannot
 matter to `energy`. Well beyond the noise, so that noise does not decide what is measured."""
@@ -45,13 +48,17 @@ class Ranking:
     reference_us: float | None = None
 
     @classmethod
-    def calibrate(cls, baseline: Evaluation, objective: Objective) -> Ranking:
-        """The ranking of a run, with the noise of its baseline's own time."""
+    def calibrate(
+        cls, baseline: Evaluation, objective: Objective, *, own_times: bool = False
+    ) -> Ranking:
+        """The ranking of a run, with the noise of its baseline's own time; with `own_times`, by
+        these where the baseline is unsteady.
+        """
         return cls(
             objective=objective,
-            noise=comparison_noise(baseline),
+            noise=comparison_noise(baseline, own_times=own_times),
             baseline_id=baseline.candidate_id,
-            reference_us=reference_us(baseline),
+            reference_us=reference_us(baseline) if own_times else None,
         )
 
     def speedup(self, evaluation: Evaluation) -> float | None:
@@ -78,14 +85,23 @@ class Ranking:
         assert timing is not None, "only what was measured has a gain"
         low, high = timing.speedup_low, timing.speedup_high
         if self.reference_us is not None:
-            low, high = self.reference_us / timing.high_us, self.reference_us / timing.low_us
+            low = self.reference_us / timing.high_us / (1 + self.noise)
+            high = self.reference_us / timing.low_us * (1 + self.noise)
         if self.objective == "energy":
             return low / (1 + self.noise), high * (1 + self.noise)
         if self.objective == "edp" and energy is not None and energy.baseline_mj is not None:
-            return low * energy.baseline_mj / energy.high_mj, high * energy.baseline_mj / (
-                energy.low_mj
-            )
+            least, most = energy.ratio
+            return low / most, high / least
         return low, high
+
+    def as_compared(self, evaluation: Evaluation) -> Evaluation:
+        """`evaluation` with the speedup that candidates are compared by in place of its own."""
+        speedup, timing = self.speedup(evaluation), evaluation.timing
+        if self.reference_us is None or speedup is None or timing is None:
+            return evaluation
+        low, high = self.interval(evaluation)
+        compared = {"speedup": speedup, "speedup_low": low, "speedup_high": high}
+        return evaluation.model_copy(update={"timing": timing.model_copy(update=compared)})
 
     def order(self, evaluations: Mapping[int, Evaluation]) -> Iterator[int]:
         """Nodes from the best to the worst, the earliest first among equals.
@@ -140,7 +156,9 @@ class Ranking:
         return {node: gain for node, gain in gains.items() if gain is not None}
 
     def wants_energy(self, evaluation: Evaluation, *, best_speedup: float) -> bool:
-        """Whether a candidate's energy is worth measuring: it takes a minute, and most are slow."""
+        """Whether a candidate's energy is worth measuring: that takes a quarter of a minute, and
+        most are slow.
+        """
         speedup = self.speedup(evaluation)
         if self.objective == "time" or speedup is None:
             return False
@@ -174,16 +192,18 @@ def _without_regressions(evaluations: Mapping[int, Evaluation]) -> dict[int, Eva
 def reference_us(baseline: Evaluation) -> float | None:
     """The baseline's own time, if candidates are to be compared by theirs; None otherwise."""
     timing = baseline.timing
-    if timing is None or timing.speedup_high <= UNSTEADY * timing.speedup_low:
+    if timing is None or timing.high_us <= UNSTEADY * timing.low_us:
         return None
-    return timing.median_us
+    # A short call's speedup is widened for where its data lies, which says nothing of its time.
+    return timing.median_us if timing.speedup_high > UNSTEADY * timing.speedup_low else None
 
 
-def comparison_noise(baseline: Evaluation) -> float:
-    """The relative difference that counts as none: the noise of the baseline's time, or the least
-    where that says nothing of the candidates'.
+def comparison_noise(baseline: Evaluation, *, own_times: bool) -> float:
+    """The relative difference that counts as none: the noise of the baseline's time, or that of
+    candidates' own times where these are compared.
     """
-    return time_noise(baseline) if reference_us(baseline) is None else MIN_NOISE
+    by_own = own_times and reference_us(baseline) is not None
+    return OWN_TIME_NOISE if by_own else time_noise(baseline)
 
 
 def speedup_over(reference_us: float | None, evaluation: Evaluation) -> float | None:
@@ -230,7 +250,10 @@ def time_noise(evaluation: Evaluation) -> float:
 
 
 def energy_noise(energy: Energy | None) -> float:
-    """Relative width of the energy's interval, at least `MIN_NOISE`."""
+    """Relative width of the interval of its ratio to the baseline's, at least `MIN_NOISE`."""
     if energy is None:
         return MIN_NOISE
-    return max(MIN_NOISE, (energy.high_mj - energy.low_mj) / energy.energy_mj)
+    low, high = energy.ratio
+    return max(
+        MIN_NOISE, (high - low) * (energy.baseline_mj or energy.energy_mj) / energy.energy_mj
+    )

@@ -38,6 +38,7 @@ class EventReader:
         self.profile_s: dict[str, float] = {}
         self.stages: dict[str, float] = defaultdict(float)
         self.objective: Objective = "time"
+        self.own_times = False
         self.stop_reason = RUNNING
         self.unrecorded = 0
         self.seconds = 0.0
@@ -72,6 +73,7 @@ class EventReader:
                 self.stop_reason = _text(payload["reason"])
             case "started":
                 self.objective = _objective_of(payload)
+                self.own_times = bool(payload.get("reward", {}).get("own_times", False))
             case "resumed":
                 self.stop_reason = RUNNING
         self.seconds = max(self.seconds, float(payload.get("elapsed_s", 0.0)))

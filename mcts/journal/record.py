@@ -79,7 +79,7 @@ class Result:
     and failures included, the baseline not. failed: trials without a result. unrecorded: proposals
     that a replay's recording does not hold, which are no trials. seconds: wall clock over all
     sessions. confirmed: by candidate, what the finalists came to when they were measured
-    again.
+    again. own_times: whether an unsteady baseline has them compared by their own times.
     spending: all that the journal knows of, abandoned and unfinished trials, finalists and
     attributions included. stages: seconds by what was done in them (`mcts.journal.stages`), of all
     trials together: several at a time have more than the wall clock.
@@ -93,6 +93,7 @@ class Result:
     seconds: float
     tree_digest: str
     objective: Objective = "time"
+    own_times: bool = False
     confirmed: Mapping[str, Evaluation] = field(default_factory=dict)
     spending: Spending = NOTHING
     unrecorded: int = 0
@@ -112,7 +113,7 @@ class Result:
         found = {node.id: node.evaluation for node in self.nodes if node.evaluation}
         if 0 not in found or not found[0].measured:
             return self.baseline
-        ranking = Ranking.calibrate(found[0], self.objective)
+        ranking = Ranking.calibrate(found[0], self.objective, own_times=self.own_times)
         best = ranking.best(standing(found, self.confirmed)) or 0
         return next(node for node in self.nodes if node.id == best)
 
@@ -149,6 +150,7 @@ def read_result(events: Iterable[Event]) -> Result:
         seconds=reader.seconds,
         tree_digest=digest,
         objective=reader.objective,
+        own_times=reader.own_times,
         confirmed=reader.confirmed,
         spending=reader.spending,
         unrecorded=reader.unrecorded,

@@ -52,8 +52,10 @@ _KEYS: Mapping[str, str] = {
 _BEFORE: Mapping[str, Any] = {
     "objective": "time",
     "search": "PuctSettings",
-    "reward": {"calibrated_reward": True, "stepped_reward": True, "open_reward": False},
-}
+    "reward": {
+        "calibrated_reward": True, "stepped_reward": True, "open_reward": False, "own_times": False,
+    },
+}  # fmt: skip
 """What runs did before a setting existed, so that theirs can be resumed."""
 
 

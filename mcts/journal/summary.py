@@ -168,7 +168,9 @@ class BestKernel(Noun):
 
 def _against_itself(result: Result) -> tuple[float, float] | None:
     found = result.baseline.evaluation
-    if found is None or found.timing is None or reference_us(found) is None:
+    if found is None or found.timing is None or not result.own_times:
+        return None
+    if reference_us(found) is None:
         return None
     return found.timing.speedup_low, found.timing.speedup_high
 

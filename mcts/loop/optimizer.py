@@ -157,7 +157,8 @@ class Optimizer:
         self.reporter.say("measuring the baseline", replaying=known)
         proposal = Proposal(candidate=self.task.baseline, prior=1.0)
         evaluation = measure_baseline(proposal, world=self.world, objective=self.objective)
-        ranking = Ranking.calibrate(evaluation, self.objective)
+        own_times = self.reward_settings.own_times
+        ranking = Ranking.calibrate(evaluation, self.objective, own_times=own_times)
         self.ledger.ranking = self.bench.ranking = ranking
         self.briefing = Briefing(
             world=self.world,

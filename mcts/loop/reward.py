@@ -33,17 +33,26 @@ class RewardSettings:
     stepped_reward: whether rewards are flat inside the measurement's noise.
     open_reward: whether a variant beyond the speed of light has a reward above 1; otherwise all
         such variants are worth the same.
+    own_times: whether candidates are compared by their own times where the baseline is unsteady
+        (`mcts.domain.objective`).
     """
 
     calibrated_reward: bool = True
     stepped_reward: bool = True
     open_reward: bool = True
+    own_times: bool = True
 
     def as_begun(self, begun: Mapping[str, bool] | None) -> RewardSettings:
         """With what a run began with that had no say in it: runs of versions that knew no rewards
-        above 1 go on without.
+        above 1, or compared by speedups alone, go on so.
         """
-        return self if begun is None or begun["open_reward"] else replace(self, open_reward=False)
+        if begun is None:
+            return self
+        return replace(
+            self,
+            open_reward=self.open_reward and begun["open_reward"],
+            own_times=self.own_times and begun["own_times"],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +109,8 @@ class RewardScale:
         ceiling = timing.median_us / speed_of_light_us if known and speed_of_light_us else None
         return cls(
             speed_of_light_speedup=ceiling if ceiling and ceiling > NEAR_PEAK_FACTOR else None,
-            noise=comparison_noise(baseline),
-            reference_us=reference_us(baseline),
+            noise=comparison_noise(baseline, own_times=settings.own_times),
+            reference_us=reference_us(baseline) if settings.own_times else None,
             objective=objective,
             energy_noise=energy_noise(baseline.energy),
             calibrated=settings.calibrated_reward,

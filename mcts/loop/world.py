@@ -183,13 +183,21 @@ class World:
                 known = found["candidate"]
                 return () if known is None else (Candidate.model_validate(known),)
         more = self.proposer.retuned(
-            self.task, judged, best_speedup=best_speedup, seed=seed_from(trial.seed, "tune", key)
+            self.task,
+            [self._as_compared(one) for one in judged],
+            best_speedup=best_speedup,
+            seed=seed_from(trial.seed, "tune", key),
         )
         if more is not None and more.id in {one.candidate.id for one in judged if one.candidate}:
             more = None
         content = None if more is None else more.model_dump(mode="json")
         self._log.write("tuned", {"key": key, "trial": trial.id, "candidate": content})
         return () if more is None else (more,)
+
+    def _as_compared(self, attempt: Attempt) -> Attempt:
+        if attempt.evaluation is None:
+            return attempt
+        return replace(attempt, evaluation=self.bench.ranking.as_compared(attempt.evaluation))
 
     def _note_branches(self, trial: int, winner: str, evaluated: Mapping[str, Evaluation]) -> None:
         """Journal which branch became the node, which others were measured, and which failed."""

@@ -68,7 +68,7 @@ def read(folder: Path, tasks: Sequence[str]) -> dict[str, Found]:
     named = tasks or sorted(path.parent.name for path in folder.glob(f"*/{_COMPARED}"))
     found: dict[str, Found] = {}
     for task in named:
-        path = folder / task / _COMPARED
+        path = folder / Path(task).name / _COMPARED
         if not path.is_file():
             continue
         try:
@@ -109,7 +109,7 @@ def measure(task: str, options: argparse.Namespace) -> None:
 
     WorldError with its last words if a step fails.
     """
-    folder = options.folder / task
+    folder = options.folder / Path(task).name
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / _COMPARED).is_file():
         return

@@ -95,26 +95,20 @@ def check_evaluator(task: KernelTask, judging: JudgingOptions) -> None:
         raise InputError("--include is for KernelBench problems (.py), whose candidates may be .cu")
     if judging.includes and base not in ("gpu", "dask", AUTO):
         raise InputError("--include is for --evaluator gpu and dask:")
-    check_devices(judging)
-    if judging.worker is not None and base != "dask":
-        raise InputError("--worker is for --evaluator dask:")
-    if judging.recording is not None and base == "gpu":
-        raise InputError(f"--recording is for evaluator replay, not {base}")
-    if judging.wait_minutes is not None and base in (*_WITHOUT_ARGUMENT, AUTO):
-        raise InputError("--wait is for --evaluator dask:")
-
-
-def check_devices(judging: JudgingOptions) -> None:
-    """InputError where the evaluator is not told its GPU, or measures nothing."""
-    base, _ = names.split(judging.evaluator)
     if judging.device and base == "dask":
         raise InputError("--device is for --evaluator gpu: a worker is told its own")
     if judging.devices is not None and base not in ("gpu", AUTO):
         raise InputError("--devices is for --evaluator gpu: other evaluators have their own")
+    if judging.worker is not None and base != "dask":
+        raise InputError("--worker is for --evaluator dask:")
     if judging.devices is not None and judging.device:
         raise InputError("--device and --devices exclude each other: give one of them")
     if base == REPLAY:
         _check_needs(judging, {"measurements"})
+    if judging.recording is not None and base == "gpu":
+        raise InputError(f"--recording is for evaluator replay, not {base}")
+    if judging.wait_minutes is not None and base in (*_WITHOUT_ARGUMENT, AUTO):
+        raise InputError("--wait is for --evaluator dask:")
 
 
 def _lacking(proposer: str, model: ModelOptions) -> set[Need]:

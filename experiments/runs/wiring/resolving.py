@@ -11,7 +11,6 @@ from experiments.runs.options import names
 from experiments.runs.options.config import RecordingReference, RunConfig
 from experiments.runs.options.libraries import read_library
 from experiments.runs.options.option_conflicts import (
-    check_devices,
     check_limits,
     check_model,
     check_prior,
@@ -20,6 +19,7 @@ from experiments.runs.options.option_conflicts import (
 from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import TaskSource
 from experiments.runs.wiring.choosing import (
+    GPU,
     LLM,
     REPLAY,
     check_constants,
@@ -29,6 +29,7 @@ from experiments.runs.wiring.choosing import (
     resolve_recording,
     resolve_settings,
 )
+from mcts.errors import InputError
 from mcts.options import Algorithm, JudgingOptions, Limits, ModelOptions
 from mcts.search.puct import PuctSettings
 
@@ -114,11 +115,21 @@ def widened(
 
 
 def _moved(config: RunConfig, judging: JudgingOptions) -> RunConfig:
-    """`config` on the devices of `judging`, if some were given. InputError for a replay."""
+    """`config` on the devices of `judging`, if some were given.
+
+    InputError where the run is not told its GPU, or for both options at once.
+    """
     given = judging.given()
-    if not {"device", "devices"} & set(given):
+    named = [name for name in ("device", "devices") if name in given]
+    if not named:
         return config
-    check_devices(judging.model_copy(update={"evaluator": config.judging.evaluator}))
+    if config.judging.evaluator != GPU:
+        raise InputError(
+            f"--{named[0]} is for runs with evaluator gpu, and this one's is "
+            f"{config.judging.evaluator}"
+        )
+    if len(named) > 1:
+        raise InputError("--device and --devices exclude each other: give one of them")
     chosen = {"device": given.get("device", 0), "devices": given.get("devices")}
     moved = config.judging.model_copy(update=chosen)
     return config.model_copy(update={"judging": moved})

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from codegen.scripted.candidate_space import TaskKey, candidate_space
 from codegen.scripted.proposer import ScriptedProposer
 from experiments.runs.tasks.files import find_task
 from mcts.domain import (
@@ -334,6 +335,17 @@ def test_the_first_far_moves_go_to_each_other_implementation() -> None:
     ]
     assert sorted(map(sorted, forms[:3])) == [[1], [2], [3]]
     assert len(forms[3]) > 1
+
+
+def test_an_implementation_that_was_tried_out_leaves_the_others() -> None:
+    task = find_task("gemm_fp32").task
+    space = candidate_space(TaskKey(task), task.baseline.source)
+    rows = space.encoded.rows
+    assert rows is not None
+    split = rows[rows[:, space.encoded.names.index("SPLIT_K")] > 0]
+    tried = frozenset(space.id_of(row) for row in split)
+    (drawn,) = _drawn(1, task, move=Move("improve", 0, far=True), tried=tried)
+    assert drawn.tunables["SPLIT_K"] == 1
 
 
 def test_a_move_that_is_not_far_stays_where_it_is_likely() -> None:

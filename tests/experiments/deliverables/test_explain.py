@@ -370,8 +370,16 @@ def test_any_text_stays_on_one_line_and_within_its_span(text: str) -> None:
         assert len(fence[0]) not in runs, "nothing inside ends the span"
 
 
-def test_a_method_that_a_later_step_put_in_is_not_called_failed(tmp_path: Path) -> None:
-    """Seed 0 claims WGMMA with a variant by mma.sync, and comes to it by another step."""
+def test_a_method_that_a_later_step_put_in_is_not_called_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seed 0 claims WGMMA with a variant by mma.sync, and comes to it by another step, unless it
+    begins with that implementation.
+    """
+    monkeypatch.setattr(
+        "codegen.scripted.proposer._other_implementation",
+        lambda _space, _origin, pool, _ordinal, *, tried: pool,
+    )
     run = tmp_path / "run"
     optimized("attention", run, "--evaluations", 40, "--seed", 0)
     completed("attribute", run)

@@ -62,7 +62,12 @@ def test_a_resumed_run_takes_the_gpu_it_is_given(
 
 @pytest.mark.parametrize(
     ("evaluator", "given"),
-    [("replay", {"device": 1}), ("dask:n:1", {"device": 1}), ("dask:n:1", {"devices": "all"})],
+    [
+        ("replay", {"device": 0}),
+        ("dask:n:1", {"device": 1}),
+        ("dask:n:1", {"devices": "all"}),
+        ("gpu", {"device": 0, "devices": "0,1"}),
+    ],
 )
 def test_a_run_that_is_not_told_its_gpu_cannot_be_moved(
     evaluator: str, given: dict[str, Any]

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from mcts.domain import Energy, Evaluation, Timing
 from mcts.domain.evaluation import ShapeTiming
-from mcts.domain.objective import MIN_NOISE, Ranking, credited, energy_gain, standing
+from mcts.domain.objective import (
+    OWN_TIME_NOISE,
+    Ranking,
+    credited,
+    energy_gain,
+    reference_us,
+    standing,
+)
 from mcts.errors import InputError
 from mcts.loop.reward import WORKING_FLOOR, RewardScale
 from mcts.testing.toy import MemoryJournal, ToyEvaluator
@@ -88,14 +95,29 @@ def beside(baseline_us: float, own_us: float) -> Evaluation:
 def test_over_an_unsteady_baseline_candidates_are_compared_by_their_own_times() -> None:
     """The times of a search whose baseline waits for the host: 9.97x was chosen before 9.81x."""
     field = {0: UNSTEADY, 1: beside(13034.7, 1308.9), 2: beside(12321.5, 1258.6)}
-    ranking = Ranking.calibrate(UNSTEADY, "time")
+    ranking = Ranking.calibrate(UNSTEADY, "time", own_times=True)
     assert list(ranking.order(field)) == [2, 1, 0]
-    assert ranking.gain(UNSTEADY) == pytest.approx(1.0) and ranking.noise == MIN_NOISE
+    assert ranking.gain(UNSTEADY) == pytest.approx(1.0) and ranking.noise == OWN_TIME_NOISE
+    compared = ranking.as_compared(field[2])
+    assert compared.speedup == ranking.gain(field[2]) and compared.timing is not None
+    assert (compared.timing.speedup_low, compared.timing.speedup_high) == ranking.interval(field[2])
+    assert list(Ranking.calibrate(UNSTEADY, "time").order(field)) == [1, 2, 0]
     low, high = ranking.interval(field[2])
     gain = ranking.gain(field[2])
-    assert gain is not None and low < gain < high < 1.03 * low
-    steady = Ranking.calibrate(evaluations.measured(1.0, spread=0.04, name="0"), "time")
+    assert gain is not None and low < gain < high < 1.08 * low
+    steady = Ranking.calibrate(
+        evaluations.measured(1.0, spread=0.04, name="0"), "time", own_times=True
+    )
     assert list(steady.order({1: field[1], 2: field[2]})) == [1, 2]
+
+
+def test_a_short_baseline_is_not_unsteady() -> None:
+    """Its speedup is widened by 0.7 us for where its data lies, its time is known to 0.2 %."""
+    timing = evaluations.measured(1.0, spread=0.001, name="0").timing
+    assert timing is not None
+    wide = timing.model_copy(update={"speedup_low": 0.91, "speedup_high": 1.09})
+    short = evaluations.measured(1.0, name="0").model_copy(update={"timing": wide})
+    assert reference_us(short) is None
 
 
 def test_rewards_follow_the_order_over_an_unsteady_baseline() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
@@ -71,12 +71,12 @@ def test_beyond_the_speed_of_light_nothing_is_near_its_peak(speedup: float, near
     assert replace(scale, open=False).near_peak(measured(speedup)) is (speedup > 7)
 
 
-def test_a_run_that_began_without_rewards_above_one_goes_on_without() -> None:
-    began = {"calibrated_reward": True, "stepped_reward": True, "open_reward": False}
-    assert RewardSettings().as_begun(began) == RewardSettings(open_reward=False)
-    assert RewardSettings().as_begun(None) == RewardSettings().as_begun(
-        {**began, "open_reward": True}
-    )
+def test_a_run_goes_on_with_the_rewards_that_it_began_with() -> None:
+    began = asdict(RewardSettings())
+    assert RewardSettings().as_begun(None) == RewardSettings().as_begun(began) == RewardSettings()
+    for name in ("open_reward", "own_times"):
+        without = RewardSettings().as_begun({**began, name: False})
+        assert without == replace(RewardSettings(), **{name: False})
 
 
 def test_without_steps_the_smallest_gain_earns_something() -> None:
