@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.plan_text import plan_of
 from codegen.scripted.encoded_space import EncodedSpace, Rows
-from mcts.domain import Candidate, KernelTask, Scalar, declared_space
+from mcts.domain import Candidate, KernelTask, Scalar, declared_space, parse_launch_plan
 from mcts.errors import InputError
 from mcts.ports import Attempt
 
@@ -76,7 +75,7 @@ class CandidateSpace:
 def _conditions(source: str) -> tuple[str, ...]:
     """On what the launches of a source's plan depend; nothing without a plan."""
     try:
-        plan = plan_of(source)
+        plan = parse_launch_plan(source)
     except InputError:
         return ()
     return tuple(dict.fromkeys(step.when for step in plan.launch if step.when is not None))
