@@ -80,6 +80,7 @@ def test_its_configuration_and_journal_are_read_with_todays_names(old_run: Path)
         "calibrated_reward": False,
         "stepped_reward": True,
         "open_reward": False,
+        "own_times": False,
     }
     assert given_up(read_events(old_run)) == frozenset()
 
