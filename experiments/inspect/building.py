@@ -15,8 +15,6 @@ from mcts.text import cut
 
 _ERROR = re.compile(r"\b(?:error|fatal)\b")
 _MOST_TOLD = 300
-_WHAT = {False: "a program (it has a main)", True: "host code (it launches its kernels itself)"}
-_ONLY = {False: (), True: ("-c", "-x", "cu")}
 
 
 @contextmanager
@@ -40,17 +38,22 @@ def built(
 
     nvcc = find_tool("nvcc")
     if nvcc is None:
+        what = (
+            "host code (it launches its kernels itself)" if library else "a program (it has a main)"
+        )
         raise InputError(
-            f"{path} is {_WHAT[library]}: building it needs nvcc, which was not found; install a "
+            f"{path} is {what}: building it needs nvcc, which was not found; install a "
             "CUDA toolkit, or give what it is built into"
         )
     target = f"-gencode=arch={arch.replace('sm_', 'compute_')},code={arch}"
     options = ["-O3", "-lineinfo", target, *kernel_macros(values)]
+    if library:  # nvcc does not know what to do with a .cuh
+        options += ["-c", "-x", "cu"]
     with tempfile.TemporaryDirectory(prefix="rooftree-build-") as name:
         folder = Path(name)
         made = folder / (f"{path.stem}.o" if library else path.stem)
         ended = run_to_end(
-            [str(nvcc), *options, *_ONLY[library], str(path.resolve()), "-o", str(made)],
+            [str(nvcc), *options, str(path.resolve()), "-o", str(made)],
             env=environment_with(nvcc, base=child_environment()),
             cwd=folder,
             folder=folder,

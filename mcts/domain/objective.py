@@ -54,11 +54,12 @@ class Ranking:
         """The ranking of a run, with the noise of its baseline's own time; with `own_times`, by
         these where the baseline is unsteady.
         """
+        reference, noise = comparison(baseline, own_times=own_times)
         return cls(
             objective=objective,
-            noise=comparison_noise(baseline, own_times=own_times),
+            noise=noise,
             baseline_id=baseline.candidate_id,
-            reference_us=reference_us(baseline) if own_times else None,
+            reference_us=reference,
         )
 
     def speedup(self, evaluation: Evaluation) -> float | None:
@@ -198,12 +199,12 @@ def reference_us(baseline: Evaluation) -> float | None:
     return timing.median_us if timing.speedup_high > UNSTEADY * timing.speedup_low else None
 
 
-def comparison_noise(baseline: Evaluation, *, own_times: bool) -> float:
-    """The relative difference that counts as none: the noise of the baseline's time, or that of
-    candidates' own times where these are compared.
+def comparison(baseline: Evaluation, *, own_times: bool) -> tuple[float | None, float]:
+    """The time that candidates' own times are held against, None where speedups are compared, and
+    the relative difference that counts as none.
     """
-    by_own = own_times and reference_us(baseline) is not None
-    return OWN_TIME_NOISE if by_own else time_noise(baseline)
+    reference = reference_us(baseline) if own_times else None
+    return reference, time_noise(baseline) if reference is None else OWN_TIME_NOISE
 
 
 def speedup_over(reference_us: float | None, evaluation: Evaluation) -> float | None:

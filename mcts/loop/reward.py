@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from mcts.domain import Evaluation
 from mcts.domain.objective import (
     MIN_NOISE,
-    comparison_noise,
+    comparison,
     credited,
     energy_noise,
-    reference_us,
     speedup_over,
 )
 from mcts.options.search import Objective
@@ -104,13 +103,14 @@ class RewardScale:
         timing = baseline.timing
         if not baseline.measured or timing is None:
             raise ValueError("the baseline was not measured")
+        reference, noise = comparison(baseline, own_times=settings.own_times)
         # A roofline describes one shape.
         known = speed_of_light_us is not None and not timing.shapes
         ceiling = timing.median_us / speed_of_light_us if known and speed_of_light_us else None
         return cls(
             speed_of_light_speedup=ceiling if ceiling and ceiling > NEAR_PEAK_FACTOR else None,
-            noise=comparison_noise(baseline, own_times=settings.own_times),
-            reference_us=reference_us(baseline) if settings.own_times else None,
+            noise=noise,
+            reference_us=reference,
             objective=objective,
             energy_noise=energy_noise(baseline.energy),
             calibrated=settings.calibrated_reward,

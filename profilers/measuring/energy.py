@@ -204,7 +204,7 @@ class _Meter:
             ratio_high=ratio.high,
             windows=len(taken),
             limits=(
-                f"in pairs; the idle device's {idle_w[0]:.4g} W before and "
+                f"the idle device's {idle_w[0]:.4g} W before and "
                 f"{idle_w[-1]:.4g} W after are taken off; the counter moves every "
                 f"{self.period_s * 1e3:.0f} ms, on some GPUs after looking at a quarter of that "
                 f"time; it is the whole board's; the sensor's own error (NVIDIA names 5 % for "
