@@ -12,6 +12,7 @@ from mcts.requests import EvaluatorRequest
 from profilers.host.evaluator import HostEvaluator
 from profilers.host.settings import HostSettings
 from profilers.host.several_shapes import SeveralShapesEvaluator
+from profilers.kernelbench.judge.building import Builds
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 
 
@@ -29,6 +30,8 @@ def evaluator(request: EvaluatorRequest, *, readable: Sequence[Path]) -> Evaluat
         readable=tuple(readable),
     )
 
+    built: Builds = {}
+
     def judge(task: KernelTask, settings: KernelBenchSettings) -> HostEvaluator:
         return HostEvaluator(
             task,
@@ -36,6 +39,7 @@ def evaluator(request: EvaluatorRequest, *, readable: Sequence[Path]) -> Evaluat
             device=judging.device,
             settings=settings,
             on_progress=request.on_progress,
+            built=built,
         )
 
     if len(request.task.workloads) > 1:

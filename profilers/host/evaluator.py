@@ -73,6 +73,7 @@ class HostEvaluator(KernelBenchEvaluator):
             folder=place.folder / "builds",
             gpu=gpu,
             settings=self.settings,
+            built=self._built,
             compiler=self._compiler,
             weights=lambda: place.problem.oracle.ask("weights", seed=None)["weights"],
         )

@@ -25,7 +25,7 @@ class SeveralShapesEvaluator(Evaluator):
 
     A candidate that fails on one fails. Each workload is a problem of its own, with processes and
     memory of its own, made by `make` under settings that share the device's memory; all of them
-    stay open. What `make` raises passes through.
+    stay open, the heaviest until the others are closed. What `make` raises passes through.
     """
 
     name = "gpu"

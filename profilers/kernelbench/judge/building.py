@@ -46,8 +46,15 @@ class BuiltModule:
     build: Build
 
 
+Builds = dict[str, BuiltModule | Failed]
+"""What became of each candidate that was built, by its id."""
+
+
 class CandidateBuilder:
-    """Builds candidates once each; `folder` is removed with the evaluator's scratch folder."""
+    """Builds candidates once each; `folder` is removed with the evaluator's scratch folder.
+
+    Builders that are given the same `built` build a candidate once among them.
+    """
 
     def __init__(
         self,
@@ -56,12 +63,13 @@ class CandidateBuilder:
         folder: Path,
         gpu: Gpu | None,
         settings: KernelBenchSettings,
+        built: Builds | None = None,
     ) -> None:
         self._fork_server = fork_server
         self._folder = folder
         self._gpu = gpu
         self._settings = settings
-        self._built: dict[str, BuiltModule | Failed] = {}
+        self._built: Builds = {} if built is None else built
 
     def build(self, candidate: Candidate, deadline: VerdictDeadline = UNBOUNDED) -> BuiltModule:
         """Make the candidate's folder, and import it if that compiles. Failed with the log."""
@@ -79,7 +87,7 @@ class CandidateBuilder:
         """Remove what the candidate has written, if that is more than compilers usually leave."""
         found = self._built.get(candidate.id)
         if isinstance(found, BuiltModule) and _size(found.folder) > _KEPT_BYTES:
-            shutil.rmtree(self._folder / candidate.id, ignore_errors=True)
+            shutil.rmtree(found.folder.parent, ignore_errors=True)
             del self._built[candidate.id]
 
     def _build(self, candidate: Candidate, deadline: VerdictDeadline) -> BuiltModule:

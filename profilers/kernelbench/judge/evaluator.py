@@ -26,7 +26,7 @@ from mcts.ports import Evaluator, StageObserver
 from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
-from profilers.kernelbench.judge.building import CandidateBuilder
+from profilers.kernelbench.judge.building import Builds, CandidateBuilder
 from profilers.kernelbench.judge.deadline import UNBOUNDED, VerdictDeadline
 from profilers.kernelbench.judge.evaluations import (
     Attempt,
@@ -62,10 +62,11 @@ _DEFAULTS = KernelBenchSettings()
 class KernelBenchEvaluator(Evaluator):
     """Judges candidates of one `kernelbench` task on one GPU.
 
-    `device` is an ordinal, or "cpu" for PyTorch without a GPU. Constructing it takes the GPU's
-    lock, starts the oracle, puts the task through its gate and judges the baseline. InputError
-    if the task is faulty, torch is missing or nothing would isolate the candidates; WorldError
-    if the GPU is taken or does not answer.
+    `device` is an ordinal, or "cpu" for PyTorch without a GPU. Evaluators that are given the same
+    `built` compile a candidate once among them; the one that compiled it closes last. Constructing
+    it takes the GPU's lock, starts the oracle, puts the task through its gate and judges the
+    baseline. InputError if the task is faulty, torch is missing or nothing would isolate the
+    candidates; WorldError if the GPU is taken or does not answer.
     """
 
     name = "gpu"
@@ -80,6 +81,7 @@ class KernelBenchEvaluator(Evaluator):
         settings: KernelBenchSettings = _DEFAULTS,
         on_progress: Progress | None = None,
         processes: Processes = _TORCH,
+        built: Builds | None = None,
     ) -> None:
         if not task.dialect.in_pytorch:
             raise InputError(
@@ -87,6 +89,7 @@ class KernelBenchEvaluator(Evaluator):
             )
         self.task = task
         self.settings = settings
+        self._built = built
         self._say: Progress = on_progress or (lambda _text: None)
         self._tell: StageObserver = lambda _candidate_id, _stage: None
         self._lock = threading.RLock()
@@ -202,8 +205,9 @@ class KernelBenchEvaluator(Evaluator):
     def _make_builder(self) -> CandidateBuilder:
         place = self._place
         return CandidateBuilder(
-            place.fork_server, folder=place.folder / "builds", gpu=place.gpu, settings=self.settings
-        )
+            place.fork_server, folder=place.folder / "builds", gpu=place.gpu,
+            settings=self.settings, built=self._built,
+        )  # fmt: skip
 
     def _machine_code(self, candidate: Candidate) -> MachineCode:
         """The machine code that the candidate's compilers have left behind."""

@@ -24,6 +24,7 @@ from mcts.domain import (
 from mcts.errors import InputError
 from mcts.ports import Evaluator
 from profilers.host.several_shapes import SeveralShapesEvaluator, on_workload
+from profilers.kernelbench.judge.building import Builds, CandidateBuilder
 from profilers.kernelbench.judge.evaluator import KernelBenchEvaluator
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 
@@ -207,9 +208,10 @@ def on_cpu() -> Iterator[SeveralShapesEvaluator]:
         blocks=4, least_blocks=4, calls=6, call_deadline_s=8.0, load_deadline_s=8.0, unsafe=True,
         clock_slack_us=50_000.0, widest_interval=math.inf,
     )  # fmt: skip
+    built: Builds = {}
     judge = SeveralShapesEvaluator(
         TASK,
-        lambda task, own: KernelBenchEvaluator(task, device="cpu", settings=own),
+        lambda task, own: KernelBenchEvaluator(task, device="cpu", settings=own, built=built),
         settings=settings,
     )
     yield judge
@@ -222,6 +224,24 @@ def test_pytorch_on_two_shapes_is_timed_on_both(on_cpu: SeveralShapesEvaluator) 
     if found.measured:
         assert found.timing is not None
         assert [shape.workload for shape in found.timing.shapes] == ["long", "short"]
+
+
+def test_what_compiles_when_it_is_imported_is_built_once_for_all_shapes(
+    on_cpu: SeveralShapesEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+    plain = CandidateBuilder._import
+
+    def counted(builder: CandidateBuilder, source: Path, *more: Any) -> str:
+        built.append(source.read_text())
+        return plain(builder, source, *more)
+
+    monkeypatch.setattr(CandidateBuilder, "_import", counted)
+    compiling = Candidate(source=CANDIDATE.source + "# load_inline, the judge may think\n")
+    found = on_cpu.evaluate(compiling)
+    assert found.status in ("measured", "suspect"), found.message
+    on_cpu.confirm(compiling, found)
+    assert built == [compiling.source]
 
 
 def test_a_shape_that_is_wrong_is_named(on_cpu: SeveralShapesEvaluator) -> None:
