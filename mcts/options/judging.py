@@ -107,8 +107,9 @@ class JudgingOptions(Options):
         tuple[Place, ...],
         Option(
             name="--include",
-            help="A folder of headers for .cu candidates with a launcher, such as a CUTLASS tree; "
-            "repeatable. Default: that of the installed wheel nvidia-cutlass.",
+            help="A folder of headers for .cu candidates with a launcher, and for the C++ that "
+            "PyTorch candidates compile, such as a CUTLASS tree; repeatable. Default: that of the "
+            "installed wheel nvidia-cutlass.",
             folder=True,
         ),
     ] = ()

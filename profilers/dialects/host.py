@@ -27,7 +27,8 @@ def evaluator(request: EvaluatorRequest, *, readable: Sequence[Path]) -> Evaluat
         compiled=judging.compiled,
         ungated=judging.ungated,
         unsafe=judging.unsafe,
-        readable=tuple(readable),
+        readable=(*readable, *judging.includes),
+        includes=judging.includes,
     )
 
     built: Builds = {}

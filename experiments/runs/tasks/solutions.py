@@ -25,8 +25,8 @@ from mcts.errors import InputError
 from mcts.formats import FormatError, parse_json
 
 SUFFIX = ".json"
-_IN_PYTHON = {"python", "pytorch", "triton"}
-_IN_CPP = {"cuda", "cuda_cpp", "cpp", "c++"}
+_IN_PYTHON = {"python", "pytorch", "triton", "cute_dsl", "cutile", "cudnn_frontend"}
+_IN_CPP = {"cuda", "cuda_cpp", "cpp", "c++", "cutlass", "cudnn", "cublas"}
 _CUDA, _CPP = (".cu",), (".cpp", ".cc", ".cxx", ".c")
 _PYBIND, _TVM_FFI = "PYBIND11_MODULE", "TVM_FFI_DLL_EXPORT"
 
@@ -101,7 +101,8 @@ def candidate_text(solution: Solution, problem: str) -> str:
     else:
         named = ", ".join(sorted(languages)) or "no language"
         raise InputError(
-            f"solution {solution.name} is in {named}: Python, Triton, C++ and CUDA can be judged"
+            f"solution {solution.name} is in {named}: what can be judged is in "
+            f"{', '.join(sorted(_IN_PYTHON | _IN_CPP))}"
         )
     inputs = _inputs_of(problem)
     given = ", ".join(inputs)
@@ -177,15 +178,27 @@ def _in_cpp(solution: Solution) -> tuple[str, str]:
         "    if not os.path.exists(_file) or open(_file).read() != _text:",
         '        with open(_file, "w") as _out:',
         "            _out.write(_text)", "",
+        *_linking(options),
         "_BUILT = load(",
         f'    name="solution_{digest}",',
         f"    sources=[os.path.join(_FOLDER, _path) for _path in {built!r}],",
         f"    extra_cflags={list(options.cflags)!r},",
         f"    extra_cuda_cflags={list(options.cuda_cflags)!r},",
-        f"    extra_ldflags={list(options.ld_flags)!r},",
-        "    extra_include_paths=[_FOLDER],", ")",
+        "    extra_ldflags=_LINKED,",
+        "    extra_include_paths=[_FOLDER, *_HEADERS],", ")",
     ]  # fmt: skip
     return "\n".join(lines), "_BUILT." + solution.spec.entry_point.partition("::")[2]
+
+
+def _linking(options: CompileOptions) -> list[str]:
+    """Lines that set what is linked, and where the headers of those libraries are."""
+    flags = list(options.ld_flags)
+    if not any(flag.startswith("-l") for flag in flags):
+        return [f"_LINKED, _HEADERS = {flags!r}, []", ""]
+    return [
+        "from codegen.wheel_libraries import wheel_options", "",
+        f'_LINKED, _HEADERS = wheel_options({flags!r}, links=os.path.join(_FOLDER, "links"))', "",
+    ]  # fmt: skip
 
 
 def _builder(solution: Solution, texts: Mapping[str, str]) -> str:

@@ -151,6 +151,8 @@ class CandidateBuilder:
             "ROOFTREE_CUBIN_CACHE": str(folder / "cubins"),
             "MAX_JOBS": str(min(_JOBS, os.cpu_count() or 1)),
         }
+        if self._settings.includes:
+            environment["CPLUS_INCLUDE_PATH"] = os.pathsep.join(map(str, self._settings.includes))
         for name in ("CUDA_HOME", "CC", "CXX"):
             if name in os.environ:
                 environment[name] = os.environ[name]

@@ -42,6 +42,7 @@ class KernelBenchSettings:
     ungated: a task that fails the gate is marked, not refused.
     unsafe: candidates run even if nothing isolates them.
     readable: folders that candidates may read besides what PyTorch and the compilers need.
+    includes: of these, folders of headers that compilers of C++ look into.
     lock_wait_s: how long to wait for a GPU that another process judges on.
     gpu_is_held: this process has taken the GPU already, for another problem.
     alone: no other problem is judged on this GPU, so that the reference may work between verdicts.
@@ -70,6 +71,7 @@ class KernelBenchSettings:
     ungated: bool = False
     unsafe: bool = False
     readable: tuple[Path, ...] = ()
+    includes: tuple[Path, ...] = ()
     lock_wait_s: float = 60.0
     gpu_is_held: bool = False
     alone: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -133,7 +134,10 @@ def test_a_solution_that_returns_its_outputs_needs_to_know_nothing_of_them(tmp_p
             {"spec": {"entry_point": "main.py::run", "language": "cuda"}},
             "has no PYBIND11_MODULE and no",
         ),
-        ({"spec": {"entry_point": "main.py::run", "language": "tilelang"}}, "is in tilelang: Pyth"),
+        (
+            {"spec": {"entry_point": "main.py::run", "language": "tilelang"}},
+            "is in tilelang: what can be judged is in",
+        ),
         ({"definition": "gemm_n8"}, "is of gemm_n8, the problem was made of"),
         (
             {"spec": {"entry_point": "main.py::run", "languages": ["cuda", "triton"]}},
@@ -164,12 +168,18 @@ CPP = {
 }
 
 
-def in_cpp(tmp_path: Path, sources: dict[str, str] = CPP) -> str:
+def in_cpp(
+    tmp_path: Path,
+    sources: dict[str, str] = CPP,
+    *,
+    language: str = "cuda_cpp",
+    linked: Sequence[str] = (),
+) -> str:
     spec = {
         "entry_point": "main.cpp::run",
-        "languages": ["cuda_cpp"],
+        "languages": [language],
         "destination_passing_style": False,
-        "compile_options": {"cuda_cflags": ["-O3"], "cflags": ["-DFAST"]},
+        "compile_options": {"cuda_cflags": ["-O3"], "cflags": ["-DFAST"], "ld_flags": linked},
     }
     texts = [{"path": path, "content": text} for path, text in sources.items()]
     found = table(SOLUTION) | {"spec": spec, "sources": texts}
@@ -198,11 +208,33 @@ def test_a_solution_in_cpp_is_built_from_its_files(
     ]
     assert {path: (folder / path).read_text() for path in CPP} == CPP
     assert asked["extra_cuda_cflags"] == ["-O3"] and asked["extra_cflags"] == ["-DFAST"]
+    assert asked["extra_ldflags"] == []
     written = (folder / "main.cpp").stat().st_mtime_ns
     exec(text, {})
     assert (folder / "main.cpp").stat().st_mtime_ns == written, "else all would be built anew"
     other = in_cpp(tmp_path, CPP | {"kernel.cu": "__global__ void half(float*) {}"})
     assert f'name="{asked["name"]}"' not in other, "another one is not taken for it"
+
+
+@pytest.mark.parametrize("language", ["cutlass", "cudnn", "cublas"])
+def test_a_solution_on_a_library_is_linked_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    extension: Any = pytest.importorskip("torch.utils.cpp_extension")
+    asked: dict[str, Any] = {}
+    library = tmp_path / "nvidia" / "own" / "lib" / f"lib{language}.so.7"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    (library.parents[1] / "include").mkdir()
+    place = SimpleNamespace(submodule_search_locations=[str(tmp_path / "nvidia")])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: place)
+    monkeypatch.setattr(extension, "load", lambda **named: asked.update(named))
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
+    exec(in_cpp(tmp_path, language=language, linked=[f"-l{language}"]), {})
+    folder, headers = map(Path, asked["extra_include_paths"])
+    assert headers == library.parents[1] / "include"
+    assert (folder / "links" / f"lib{language}.so").resolve() == library.resolve()
+    assert asked["extra_ldflags"][:2] == [f"-l{language}", f"-L{folder / 'links'}"]
 
 
 @pytest.mark.parametrize("path", ["../main.cpp", "/tmp/main.cpp", "a/../../main.cpp"])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mcts.domain import CUDA, DIALECTS, SPACE, Dialect
+from experiments.runs.tasks.problems import problem_task
+from mcts.domain import CUDA, DIALECTS, SPACE, Dialect, Policy
 from mcts.errors import InputError
 from mcts.options import JudgingOptions
 from mcts.requests import EvaluatorRequest
-from profilers.dialects import live_evaluator
+from profilers.dialects import host, live_evaluator
 from tests.codegen.cases import scale_task, space_task
 
 
@@ -32,3 +35,17 @@ def test_an_option_that_means_nothing_to_a_dialect_is_refused() -> None:
     with pytest.raises(InputError, match="KernelBench problems only"):
         judging = JudgingOptions(baseline="compile")
         live_evaluator(EvaluatorRequest(task=task, judging=judging))
+
+
+def test_include_folders_reach_the_compilers_of_both_kinds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made: dict[str, Any] = {}
+    monkeypatch.setattr(host, "HostEvaluator", lambda task, **more: made.update(more))
+    text = "class Model: pass\ndef get_inputs(): return []\ndef get_init_inputs(): return []\n"
+    task = problem_task(text, Path("p.py"), Policy())
+    judging = JudgingOptions(includes=(tmp_path,))
+    live_evaluator(EvaluatorRequest(task=task, judging=judging), readable=[Path("codegen")])
+    assert made["host"].includes == (tmp_path,)
+    assert made["settings"].includes == (tmp_path,)
+    assert made["settings"].readable == (Path("codegen"), tmp_path)

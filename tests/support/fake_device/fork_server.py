@@ -11,6 +11,7 @@ import numpy as np
 from profilers.children.forking import ForkContext, serve_forks
 from profilers.children.protocol import RequestRefused
 from profilers.children.serving import Handler
+from profilers.kernelbench.worker.importing import set_environment
 from tests.support.fake_device import device
 from tests.support.fake_device.memory import FakeBuffer, coded, specs_of
 
@@ -31,6 +32,7 @@ class Worker:
         return {}
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
+        set_environment(request.get("environment", {}))
         space: dict[str, Any] = {"np": np, "device": device, "__name__": request["module"]}
         try:
             exec(compile(Path(request["path"]).read_text(), request["path"], "exec"), space)

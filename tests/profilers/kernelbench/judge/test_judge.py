@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,6 +86,21 @@ def body(code: str) -> str:
     lines = "\n".join(f"        {line}" for line in code.strip().splitlines())
     head = HONEST.split("    def __call__")[0].replace("import time", "import os, sys, time")
     return f"{head}    def __call__(self, x):\n{lines}\n"
+
+
+def test_headers_are_where_a_candidates_compilers_look(tmp_path: Path) -> None:
+    (tmp_path / "own.h").write_text("#pragma once\n")
+    settings = replace(SETTINGS, readable=(tmp_path,), includes=(tmp_path,))
+    asks = """# load_inline is what this stands for
+import os
+with open(os.path.join(os.environ["CPLUS_INCLUDE_PATH"], "own.h")) as header:
+    assert header.read() == "#pragma once\\n"
+"""
+    with closing(
+        KernelBenchEvaluator(problem_task(), device="cpu", settings=settings, processes=FAKE)
+    ) as judge:
+        found = verdict(judge, asks + HONEST.format(seconds=0.003))
+    assert found.status == "measured", found.message
 
 
 def test_the_model_is_as_fast_as_itself(judge: KernelBenchEvaluator) -> None:
