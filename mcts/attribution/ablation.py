@@ -95,9 +95,10 @@ def attribute(
 ) -> Attribution:
     """The worth of a method from the measurements with it (`whole`) and without it.
 
-    Both times are taken over the baseline measured beside them, so that a drift of the clocks
-    between the two cancels. The interval is the widest that the two intervals allow. What the
-    machine code never shows is a failed implementation, whatever the gain: it came from elsewhere.
+    Both are as candidates of the run are compared: over the baseline measured beside them, so that
+    a drift of the clocks between the two cancels, or by their own times. The interval is the widest
+    that the two intervals allow. What the machine code never shows is a failed implementation,
+    whatever the gain: it came from elsewhere.
     """
     with_it, without_it = whole.timing, without.timing
     if not whole.measured or not without.measured or with_it is None or without_it is None:

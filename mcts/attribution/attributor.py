@@ -8,7 +8,7 @@ from typing import Any
 
 from mcts.attribution.ablation import AblatedVariant, ablated_by_tunable, attribute, unattributed
 from mcts.domain import Attribution, Candidate, Evaluation, Guidance, KernelTask
-from mcts.domain.objective import Ranking, time_noise
+from mcts.domain.objective import Ranking
 from mcts.errors import (
     InputError,
     JournalError,
@@ -69,7 +69,11 @@ class Attributor:
         """
         parents = {node.id: node.candidate for node in result.nodes}
         baseline = result.baseline.evaluation
-        noise = time_noise(baseline) if baseline else 0.0
+        ranking = (
+            Ranking.calibrate(baseline, "time", own_times=result.own_times)
+            if baseline is not None
+            else Ranking()
+        )
         settled = self._pricing.settle()
         self._spent = result.spending + settled
         self.settled += settled
@@ -79,13 +83,13 @@ class Attributor:
                 continue
             subject = _Node(node, parents[node.parent] or self.task.baseline)
             for method in subject.candidate.methods:
-                attribution = self._of(subject, method, noise)
+                attribution = self._of(subject, method, ranking)
                 if attribution is None:
                     return tuple(found)
                 found.append(attribution)
         return tuple(found)
 
-    def _of(self, node: _Node, method: str, noise: float) -> Attribution | None:
+    def _of(self, node: _Node, method: str, ranking: Ranking) -> Attribution | None:
         """One method's worth; None if it is not known and the budget is spent."""
         key = f"{node.record.id}:{method}"
         if said := self._log.find("attributed", key):
@@ -93,7 +97,7 @@ class Attributor:
                 return Attribution.model_validate(said["attribution"])
         if self.budget is not None and self.budget.exhausted(self._spent) is not None:
             return None
-        attribution = self._attribute(node, method, key, noise)
+        attribution = self._attribute(node, method, key, ranking)
         if attribution.worth == "unknown" and attribution.without is None and self.ablator is None:
             return attribution  # not journalled: a later session with an ablator may find out
         body = attribution.model_dump(mode="json")
@@ -101,7 +105,7 @@ class Attributor:
         self._log.write("attributed", payload)
         return attribution
 
-    def _attribute(self, node: _Node, method: str, key: str, noise: float) -> Attribution:
+    def _attribute(self, node: _Node, method: str, key: str, ranking: Ranking) -> Attribution:
         seen = self._realised(node).get(method)
         variant = ablated_by_tunable(self.task, node.candidate, node.parent, method)
         try:
@@ -114,7 +118,12 @@ class Attributor:
         except NotRecorded as error:
             return unattributed(method, node.candidate.id, str(error), seen=seen, variant=variant)
         return attribute(
-            method, whole=node.verdict, without=without, variant=variant, seen=seen, noise=noise
+            method,
+            whole=ranking.as_compared(node.verdict),
+            without=ranking.as_compared(without),
+            variant=variant,
+            seen=seen,
+            noise=ranking.noise,
         )
 
     def _realised(self, node: _Node) -> dict[str, bool]:

@@ -1,9 +1,9 @@
 """What counts as better: less time, less energy at the same speed, or less of their product.
 
 What decides between candidates goes through a `Ranking`: the search's best so far, its rewards, the
-finalists and the kernel that is handed back. What a proposer is told are speedups as measured. If
-the task refuses regressions, a candidate that makes one of several timed shapes slower ranks behind
-all others and is never handed back. It may be built upon, since what is fast on the other shapes is
+finalists, the kernel that is handed back, and what proposers and the memory are told. If the task
+refuses regressions, a candidate that makes one of several timed shapes slower ranks behind all
+others and is never handed back. It may be built upon, since what is fast on the other shapes is
 worth repairing; its reward is that of its worst shape.
 
 Speedups are ratios of times that were measured in turn, so that what the device does meanwhile
@@ -96,12 +96,19 @@ class Ranking:
         return low, high
 
     def as_compared(self, evaluation: Evaluation) -> Evaluation:
-        """`evaluation` with the speedup that candidates are compared by in place of its own."""
+        """`evaluation` with the speedup that candidates are compared by, over the baseline's time
+        that goes with it, in place of its own.
+        """
         speedup, timing = self.speedup(evaluation), evaluation.timing
         if self.reference_us is None or speedup is None or timing is None:
             return evaluation
         low, high = self.interval(evaluation)
-        compared = {"speedup": speedup, "speedup_low": low, "speedup_high": high}
+        compared = {
+            "baseline_us": self.reference_us,
+            "speedup": speedup,
+            "speedup_low": low,
+            "speedup_high": high,
+        }
         return evaluation.model_copy(update={"timing": timing.model_copy(update=compared)})
 
     def order(self, evaluations: Mapping[int, Evaluation]) -> Iterator[int]:

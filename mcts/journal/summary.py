@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_serializer
 
@@ -96,8 +96,8 @@ class BestKernel(Noun):
 
     The speedup is over `over`, and the confirmed one if `confirmed`; `searched_speedup` is what
     the search saw of the same kernel. shapes: empty if one workload alone was timed.
-    against_itself: the interval of the baseline's speedup over itself, where that is so wide that
-    kernels were compared by their own times.
+    compared_by: what kernels were ranked by; their own times where the baseline's speedup over
+    itself has so wide an interval (`against_itself`) that speedups say less.
     node, verdict, searched: where it stands in the tree, the evaluation that counts and the one of
     the search. finalists, held: how many were measured again, and were a result again.
     """
@@ -110,6 +110,7 @@ class BestKernel(Noun):
     speedup_high: float
     confirmed: bool
     searched_speedup: float | None
+    compared_by: Literal["speedup", "own time"]
     detectable: float | None
     shapes: tuple[Shape, ...]
     regressions: tuple[str, ...]
@@ -131,7 +132,7 @@ class BestKernel(Noun):
     def of(cls, result: Result) -> Self:
         best = result.best
         verdict, timing = verdict_of(best), timing_of(best)
-        energy = verdict.energy
+        energy, against_itself = verdict.energy, _against_itself(result)
         return cls(
             baseline_us=timing.baseline_us,
             best_us=timing.median_us,
@@ -141,6 +142,7 @@ class BestKernel(Noun):
             speedup_high=timing.speedup_high,
             confirmed=best.confirmed is not None,
             searched_speedup=best.speedup,
+            compared_by="speedup" if against_itself is None else "own time",
             detectable=timing.detectable,
             shapes=tuple(map(Shape.of, timing.shapes)),
             regressions=timing.regressions,
@@ -151,7 +153,7 @@ class BestKernel(Noun):
             baseline_energy_mj=energy.baseline_mj if energy else None,
             isolation=str(verdict.isolation) if verdict.isolation else None,
             notes=verdict.notes,
-            against_itself=_against_itself(result),
+            against_itself=against_itself,
             node=best.id,
             verdict=verdict,
             searched=best.evaluation,

@@ -55,7 +55,7 @@ class Briefing:
         return ProposalRequest(
             task=self._world.task,
             parent=parent,
-            evaluation=self.evaluation(trial.parent),
+            evaluation=ledger.ranking.as_compared(self.evaluation(trial.parent)),
             guidance=guidance,
             lessons=self._memory.recall(state),
             experience=tuple(self._knowledge.expect(state).values()),
@@ -106,14 +106,15 @@ class Briefing:
         parent = self._ledger.evaluations[parent_id]
         if answer.proposal is None or answer.evaluation is None or parent is None:
             return
+        compared = self._ledger.ranking.as_compared
         if self._ledger.duplicated_by(answer) is None:
             self._memory.record(
                 state=self.state(parent_id),
-                parent=parent,
+                parent=compared(parent),
                 origin=self._ledger.candidates[parent_id],
                 task=self._world.task,
                 candidate=answer.proposal.candidate,
-                evaluation=answer.evaluation,
+                evaluation=compared(answer.evaluation),
             )
 
 

@@ -21,7 +21,8 @@ class Ledger:
     those that may be handed back, `best_proposed` that of the proposed ones. `confirmed` holds the
     second measurements of finalists, by candidate. `nodes` has the first node of each candidate,
     `children` the attempts below a node, oldest first, and `history` the first attempt of each
-    candidate, in the order of evaluation. `tried` holds the ids of all proposed candidates, except
+    candidate, in the order of evaluation; attempts have the speedups that candidates are compared
+    by. `tried` holds the ids of all proposed candidates, except
     those of abandoned trials.
     """
 
@@ -86,7 +87,8 @@ class Ledger:
                 self._evaluated.add(candidate.id)
         self._evaluated.update(answer.judged)
         reason = str(answer.error or (evaluation.message if evaluation else ""))
-        attempt = Attempt(candidate=candidate, evaluation=evaluation, reason=reason)
+        compared = evaluation and self.ranking.as_compared(evaluation)
+        attempt = Attempt(candidate=candidate, evaluation=compared, reason=reason)
         self.exemplars.add(attempt)
         if candidate is not None and evaluation is not None:
             self.history.setdefault(candidate.id, attempt)

@@ -35,6 +35,7 @@ KEYS = {
     "task", "evaluator", "proposer", "hardware", "baseline_us", "best_us", "speedup",
     "speedup_low", "speedup_high", "evaluations", "unique", "failed", "stop_reason", "seconds",
     "run_dir", "unrecorded", "tree_digest", "confirmed", "searched_speedup", "detectable",
+    "compared_by",
     "objective", "shapes", "regressions", "energy_mj", "energy_low_mj", "energy_high_mj",
     "baseline_energy_mj", "isolation", "notes", "refused", "over", "restarts", "cost_usd", "tokens",
     "gpu_s", "replies", "unpriced", "uncounted", "attributions", "stages_s",

@@ -33,6 +33,7 @@ from tests.mcts.journal.paid import (
     Broken,
     PaidToy,
     Rewriter,
+    UnsteadyBaseline,
     attributor,
     optimizer,
     usage,
@@ -171,6 +172,22 @@ block = [1]
 
 def searched(journal: MemoryJournal) -> Result:
     return optimizer(journal, PaidToy(), evaluations=40).run()
+
+
+def test_over_an_unsteady_baseline_a_gain_is_that_of_own_times() -> None:
+    journal, toy = MemoryJournal(), UnsteadyBaseline()
+    result = optimizer(journal, PaidToy(), toy, evaluations=40).run()
+    found = attributor(journal, evaluator=toy).best_path(result)
+    times = {
+        event.payload["candidate_id"]: event.payload["evaluation"]["timing"]["median_us"]
+        for event in journal.events()
+        if event.kind == "measured" and event.payload["evaluation"]["timing"]
+    }
+    weighed = [one for one in found if one.gain is not None]
+    assert weighed
+    for one in weighed:
+        assert one.without is not None
+        assert one.gain == pytest.approx(times[one.without] / times[one.candidate_id] - 1)
 
 
 def test_every_method_on_the_best_path_is_attributed_once() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcts.attribution.attributor import Attributor
-from mcts.domain import Candidate
+from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError, NoMoves, ProposalRejected, WorldError
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.ports import Proposal, ProposalRequest
@@ -139,6 +139,25 @@ class Broken(Rewriter):
         if self.errors:
             raise self.errors.pop(0)
         return super().without(request, method)
+
+
+class UnsteadyBaseline(ToyEvaluator):
+    """Each variant is measured beside a baseline that takes another time; its own is steady."""
+
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        found = super().evaluate(candidate)
+        if found.timing is None:
+            return found
+        timing, by = found.timing, random.Random(candidate.id).uniform(0.7, 1.4)
+        update: dict[str, float] = {
+            "baseline_us": by * timing.baseline_us,
+            "speedup": by * timing.speedup,
+            "speedup_low": 0.7 * by * timing.speedup,
+            "speedup_high": 1.4 * by * timing.speedup,
+        }
+        if candidate.id == self.task.baseline.id:
+            update |= {"low_us": 0.9 * timing.median_us, "high_us": 1.1 * timing.median_us}
+        return found.model_copy(update={"timing": timing.model_copy(update=update)})
 
 
 def optimizer(

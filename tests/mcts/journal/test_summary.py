@@ -7,7 +7,7 @@ import pytest
 from mcts.journal.record import Result, read_result
 from mcts.journal.summary import Provenance, RunSummary, flat
 from mcts.testing.toy import MemoryJournal
-from tests.mcts.journal.paid import CENTS, PaidToy, optimizer
+from tests.mcts.journal.paid import CENTS, PaidToy, UnsteadyBaseline, optimizer
 
 RUN = Provenance(task="toy", evaluator="gpu", proposer="paid", hardware="none", seed=3)
 
@@ -26,6 +26,12 @@ def test_json_has_every_figure_once_and_nothing_that_is_only_for_words(result: R
     assert found["evaluations"] == result.evaluations == 12
     assert found["cost_usd"] == pytest.approx(CENTS * found["replies"])
     assert found["tree_digest"] == result.tree_digest
+    assert found["compared_by"] == "speedup"
+
+
+def test_json_says_where_kernels_were_compared_by_their_own_times() -> None:
+    result = optimizer(MemoryJournal(), PaidToy(), UnsteadyBaseline(), evaluations=12).run()
+    assert flat(RunSummary.of(RUN, result))["compared_by"] == "own time"
 
 
 def test_branch_counts_match_the_nodes(result: Result) -> None:

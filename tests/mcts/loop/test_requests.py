@@ -10,7 +10,7 @@ from mcts.domain import Candidate, Evaluation, KernelProfile, Profile, SassFacts
 from mcts.ports import ProposalRequest
 from mcts.search.puct import PuctSettings
 from mcts.testing.toy import Killed, MemoryJournal, ToyEvaluator
-from tests.mcts.journal.paid import PaidToy, optimizer
+from tests.mcts.journal.paid import PaidToy, UnsteadyBaseline, optimizer
 
 
 class Profiling(ToyEvaluator):
@@ -149,3 +149,24 @@ def test_lessons_of_a_profiled_node_say_whether_its_methods_were_realised() -> N
         for request in requests(evaluations=30)
         for lesson in request.lessons
     )
+
+
+def test_over_an_unsteady_baseline_all_that_is_told_is_compared_by_own_times() -> None:
+    toy = PaidToy()
+    result = optimizer(MemoryJournal(), toy, UnsteadyBaseline(), evaluations=30).run()
+    assert result.baseline.evaluation and result.baseline.evaluation.timing
+    reference_us = result.baseline.evaluation.timing.median_us
+    told = [
+        evaluation
+        for request in toy.asked
+        for evaluation in (
+            request.evaluation,
+            *(x.evaluation for x in (*request.siblings, *request.exemplars, *request.history)),
+        )
+        if evaluation is not None and evaluation.measured
+    ]
+    assert len(told) > 100
+    for evaluation in told:
+        timing = evaluation.timing
+        assert timing is not None and timing.baseline_us == reference_us
+        assert timing.speedup == pytest.approx(reference_us / timing.median_us)
