@@ -36,6 +36,10 @@ _ODD_GROUPS = (
 )
 """Rows of each expert, N, K: experts without rows at each end and in the middle, more of them than
 a warp has lanes, and tiles that reach into the next expert."""
+_WHOLE_ROWS = ((128, 63, 256, 65, 64), 264, 520)
+"""As those: experts whose rows fill whole steps of 64 or 128, and ones that miss that by one."""
+_SPARE_ROWS = 200
+"""Rows of NaN behind the last expert's, into which its last step along the depth may reach."""
 _WHOLE_STEPS = 64
 """`expert_gemm.cu` built with B_LAYOUT 1 takes whole steps along K, and refuses others."""
 
@@ -98,16 +102,22 @@ def check_grouped(torch: Any, library: Path, *, w_rows_of_n: bool) -> dict[str, 
 
 
 def check_gradient(torch: Any, library: Path) -> dict[str, Any]:
-    """As `check_grouped`, for the gradient of the weights, zero where an expert has no rows."""
+    """As `check_grouped`, for the gradient of the weights, zero where an expert has no rows.
+
+    Rows of other experts must not come in, whatever they hold.
+    """
     gradient = WeightGradient(library, torch=torch)
     found: dict[str, Any] = {"failure": "", **gradient.facts()}
     torch.manual_seed(7)
-    for counts, n, k in (*_ODD_GROUPS, ((0, 0), 64, 72)):
+    for counts, n, k in (*_ODD_GROUPS, _WHOLE_ROWS, ((0, 0), 64, 72)):
         rows, experts = sum(counts), len(counts)
-        dy = torch.randn(rows, n, device="cuda").bfloat16()
-        x = torch.randn(rows, k, device="cuda").bfloat16()
+        dy, x = (
+            torch.randn(rows + _SPARE_ROWS * (rows > 0), columns, device="cuda").bfloat16()
+            for columns in (n, k)
+        )
+        dy[rows:], x[rows:] = float("nan"), float("nan")
         ends = torch.tensor(counts, device="cuda").cumsum(0).to(torch.int32)
-        reference = expert_products(torch, "wgrad", dy, x, counts)
+        reference = expert_products(torch, "wgrad", dy[:rows], x[:rows], counts)
         shape, depth = (experts, n, k), max(counts)
         wrong = _wrong_order(torch, gradient, dy, x, ends, reference, shape, depth=depth)
         if wrong:

@@ -15,6 +15,11 @@
 // last one of expert e. W is experts x N x K, or experts x K x N with B_LAYOUT 1, where K must be
 // divisible by TILE_K; Y is tokens x N. K and N divisible by 8.
 //
+// With WGRAD the third of a layer's products, dW = dY^T X for each expert, whose depth is its rows: x is dY
+// (tokens x N), w is X (tokens x K), and y is dW, a matrix N x K per expert, zero for one without rows. The
+// last step along the depth may reach into the next expert's rows, whatever those hold: the warps that
+// multiply zero them in shared memory first.
+//
 // Build: as bf16_gemm.cu.
 
 /* rooftree
@@ -127,14 +132,23 @@ SWIZZLE = { values = [1, 2, 4, 8], default = 4, methods = ["memory.block_swizzle
 #ifndef B_LAYOUT
 #define B_LAYOUT 0
 #endif
+// 1: dW = dY^T X for each expert. Tiles are of dW, TILE_M along N and TILE_N along K; SKIP has no effect.
+#ifndef WGRAD
+#define WGRAD 0
+#endif
 
 static_assert(TILE_M % (PINGPONG ? 64 : 128) == 0,
               "a warpgroup takes 64 rows: TILE_M % 64 == 0, or % 128 where two share a tile");
 static_assert(TILE_N % 64 == 0, "the epilogue stores 64 columns at a time: TILE_N % 64 == 0");
+static_assert(!WGRAD || B_LAYOUT == 0, "with WGRAD there are no weights to lie one way or the other");
 
 namespace expert_product {
 
 using Element = cutlass::bfloat16_t;
+using RowMajor = cutlass::layout::RowMajor;
+using ColumnMajor = cutlass::layout::ColumnMajor;
+using LayoutA = std::conditional_t<WGRAD, ColumnMajor, RowMajor>;
+using LayoutB = std::conditional_t<B_LAYOUT == 0 && !WGRAD, ColumnMajor, RowMajor>;
 using Tile = cute::Shape<cute::Int<TILE_M>, cute::Int<TILE_N>, cute::Int<TILE_K>>;
 using Cluster = cute::Shape<cute::Int<CLUSTER_M>, cute::Int<CLUSTER_N>, cute::_1>;
 inline constexpr int kAligned = 16 / sizeof(Element);
@@ -144,6 +158,7 @@ inline constexpr int kComputingWarps = 2 * kGroup / 32;
 inline constexpr int kStagedColumns = 64;
 inline constexpr int kPieceRows = 64;  // of one WGMMA
 inline constexpr int kPieces = TILE_M / kPieceRows / (PINGPONG ? 1 : 2);  // of a warpgroup
+inline constexpr int kSharing = PINGPONG ? kGroup : 2 * kGroup;  // threads that multiply the same tile
 inline constexpr int kBlocks = CLUSTER_M * CLUSTER_N;
 inline constexpr int kAhead = 4;  // tiles that may be handed out before they are asked for
 
@@ -219,9 +234,7 @@ using Stages =
 
 // The library's main loop; the walk through tiles and the epilogue are below.
 using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
-    cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Element, cutlass::layout::RowMajor,
-    kAligned, Element,
-    std::conditional_t<B_LAYOUT == 0, cutlass::layout::ColumnMajor, cutlass::layout::RowMajor>,
+    cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Element, LayoutA, kAligned, Element, LayoutB,
     kAligned, float, Tile, Cluster, Stages,
     std::conditional_t<PINGPONG, cutlass::gemm::KernelTmaWarpSpecializedPingpong,
                        cutlass::gemm::KernelTmaWarpSpecializedCooperative>>::CollectiveOp;
@@ -247,16 +260,32 @@ struct Problem {
   int experts, rows, n, k, band;
 };
 
-// One block's share of a cluster's tile: its first row and column in Y, and where its part of W
-// begins in the matrix of all experts, along N and along K.
+// One block's share of a cluster's tile: its first row and column in the matrix at `y`, of which rows from
+// `end` on are not stored; where its part of X begins along the depth, and its part of W in the matrix of
+// all experts, along N and along K; and its expert's rows, with WGRAD its depth.
 struct Work {
-  int row, end, column, weights_n, weights_k;
+  Element* y;
+  int row, end, column, x_k, weights_n, weights_k, rows;
 };
+
+// Columns of Y.
+__device__ int width(const Problem& problem) { return WGRAD ? problem.k : problem.n; }
+
+// Clusters' tiles below each other in what an expert of `rows` rows has of Y.
+__device__ int tiles_down(const Problem& problem, int rows) {
+  const int stored = WGRAD ? (rows > 0 ? problem.n : 0) : rows;
+  return (stored + TILE_M * CLUSTER_M - 1) / (TILE_M * CLUSTER_M);
+}
+
+// And beside each other.
+__device__ int tiles_across(const Problem& problem) {
+  return (width(problem) + TILE_N * CLUSTER_N - 1) / (TILE_N * CLUSTER_N);
+}
 
 // Counts every expert's tiles, in clusters, and leaves the running sums and the ends in shared
 // memory. All threads of one warp.
 __device__ void survey(const Problem& problem, Beside& beside, int lane) {
-  const int across = (problem.n + TILE_N * CLUSTER_N - 1) / (TILE_N * CLUSTER_N);
+  const int across = tiles_across(problem);
   int before = 0;
   if (lane == 0) beside.first[0] = 0;
   for (int base = 0; base < problem.experts; base += 32) {
@@ -266,7 +295,7 @@ __device__ void survey(const Problem& problem, Beside& beside, int lane) {
       const int begin = expert == 0 ? 0 : problem.ends[expert - 1];
       const int end = problem.ends[expert];
       beside.end[expert] = end;
-      tiles = (max(end - begin, 0) + TILE_M * CLUSTER_M - 1) / (TILE_M * CLUSTER_M) * across;
+      tiles = tiles_down(problem, max(end - begin, 0)) * across;
     }
     for (int step = 1; step < 32; step *= 2) {
       const int left = __shfl_up_sync(0xffffffffu, tiles, step);
@@ -277,25 +306,41 @@ __device__ void survey(const Problem& problem, Beside& beside, int lane) {
   }
 }
 
-// The tile that this block of its cluster computes as the cluster's `index`-th of all.
-__device__ Work work_at(const Problem& problem, const Beside& beside, int index, int rank) {
-  int low = 0, high = problem.experts;  // the last expert whose first tile is not behind `index`
+// The expert of the `index`-th tile: the last one whose first tile is not behind it.
+__device__ int expert_at(const Problem& problem, const Beside& beside, int index) {
+  int low = 0, high = problem.experts;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     (beside.first[middle] <= index ? low : high) = middle;
   }
-  const int begin = low == 0 ? 0 : beside.end[low - 1], end = beside.end[low];
-  const int down = (end - begin + TILE_M * CLUSTER_M - 1) / (TILE_M * CLUSTER_M);
-  const int across = (problem.n + TILE_N * CLUSTER_N - 1) / (TILE_N * CLUSTER_N);
-  const int local = index - beside.first[low];
+  return low;
+}
+
+__device__ int begin_of(const Beside& beside, int expert) { return expert == 0 ? 0 : beside.end[expert - 1]; }
+
+__device__ int rows_of(const Beside& beside, int expert) {
+  return beside.end[expert] - begin_of(beside, expert);
+}
+
+// The tile that this block of its cluster computes as the cluster's `index`-th of all.
+__device__ Work work_at(const Problem& problem, const Beside& beside, int index, int rank) {
+  const int expert = expert_at(problem, beside, index);
+  const int begin = begin_of(beside, expert), end = beside.end[expert], rows = end - begin;
+  const int down = tiles_down(problem, rows), across = tiles_across(problem);
+  const int local = index - beside.first[expert];
   const int band = local / (problem.band * across);
   const int height = min(problem.band, down - band * problem.band);
   const int within = local - band * problem.band * across;
   const int m = (band * problem.band + within % height) * CLUSTER_M + rank % CLUSTER_M;
   const int n = within / height * CLUSTER_N + rank / CLUSTER_M;
   const int column = n * TILE_N;
-  if (B_LAYOUT == 1) return {begin + m * TILE_M, end, column, column, low * problem.k};
-  return {begin + m * TILE_M, end, column, low * problem.n + column, 0};
+  if (WGRAD) {
+    Element* y = problem.y + static_cast<std::int64_t>(expert) * problem.n * problem.k;
+    return {y, m * TILE_M, problem.n, column, begin, column, begin, rows};
+  }
+  if (B_LAYOUT == 1)
+    return {problem.y, begin + m * TILE_M, end, column, 0, column, expert * problem.k, rows};
+  return {problem.y, begin + m * TILE_M, end, column, 0, expert * problem.n + column, 0, rows};
 }
 
 __device__ void stage_matrices(std::uint32_t address, const std::uint32_t (&values)[4]) {
@@ -312,18 +357,45 @@ __device__ std::uint32_t pair(float low, float high) {
 // How many of a warpgroup's pieces hold rows of the expert; the others are behind them. `group` is 0
 // where a warpgroup has a tile of its own.
 __device__ int pieces_used(const Work& work, int group) {
-  if (!SKIP) return kPieces;
+  if (!SKIP || WGRAD) return kPieces;
   int used = 0;
   for (int piece = 0; piece < kPieces; ++piece)
     used += work.row + (piece * (PINGPONG ? 1 : 2) + group) * kPieceRows < work.end;
   return used;
 }
 
+// Zeroes a stage of an operand from depth `own` on; `thread` is one of the kSharing that do it together.
+// Eight neighbouring columns are 16 bytes that swizzling moves as one.
+template <class Columns, class Staged>
+__device__ void clear_from(Element* operand, Columns, Staged, int stage, int own, unsigned thread) {
+  const auto places = cute::as_position_independent_swizzle_layout(Staged{});
+  constexpr unsigned kChunks = Columns::value / kAligned;  // of a row
+  const int column = thread % kChunks * kAligned;
+  for (unsigned k = own + thread / kChunks; k < TILE_K; k += kSharing / kChunks)
+    *reinterpret_cast<uint4*>(operand + places(column, k, stage)) = uint4{};
+}
+
+// Zeroes what a stage holds of the next expert, before the threads that share it multiply it. It must be
+// zero in both operands, for zero times Inf is NaN.
+__device__ void clear_behind(typename Mainloop::TensorStorage& tiles, int stage, int own) {
+  using Staging = typename Mainloop::TensorStorage;
+  static_assert(offsetof(Staging, smem_A) % 1024 == 0 && offsetof(Staging, smem_B) % 1024 == 0,
+                "swizzling goes by addresses: places within an operand are those only if it is aligned");
+  const unsigned thread = threadIdx.x % kSharing;
+  clear_from(tiles.smem_A.data(), cute::Int<TILE_M>{}, typename Mainloop::SmemLayoutA{}, stage, own, thread);
+  clear_from(tiles.smem_B.data(), cute::Int<TILE_N>{}, typename Mainloop::SmemLayoutB{}, stage, own, thread);
+  // Zeros before WGMMA's reads, and, as a stage is released only after those, before TMA's next writes.
+  cutlass::arch::fence_view_async_shared();
+  cutlass::arch::NamedBarrier::sync(kSharing, 0u);  // with PINGPONG only that of the present turn is here
+}
+
 // The main loop for a warpgroup's first kUsed pieces alone, 0 of them to pass its stages on; like
-// the library's it leaves the last stage to mma_tail.
-template <int kUsed, class Sums>
+// the library's it leaves the last stage to mma_tail. `prepare(step, stage)` is called before a stage
+// is multiplied.
+template <int kUsed, class Sums, class Prepare>
 __device__ void multiply_some(Pipeline& pipeline, typename Mainloop::PipelineState state, Sums& sums,
-                              int depth, int group, typename Mainloop::TensorStorage& tiles) {
+                              int depth, int group, typename Mainloop::TensorStorage& tiles,
+                              const Prepare& prepare) {
   using namespace cute;
   static_assert(Mainloop::K_PIPE_MMAS == 1, "one stage is in flight");
   const auto x = make_tensor(make_smem_ptr(tiles.smem_A.data()), typename Mainloop::SmemLayoutA{});
@@ -338,6 +410,7 @@ __device__ void multiply_some(Pipeline& pipeline, typename Mainloop::PipelineSta
     pipeline.consumer_wait(state, pipeline.consumer_try_wait(state));
     if constexpr (kUsed > 0) {
       const int stage = state.index();
+      prepare(step, stage);
       warpgroup_fence_operand(sums);
       warpgroup_arrive();
 #pragma unroll
@@ -390,9 +463,9 @@ __device__ void store_rows(const Problem& problem, const Work& work, int first_r
       const int row = turn * 4 + lane / 8, piece = lane % 8;
       const int y_row = work.row + first_row + row;
       const int y_column = work.column + chunk * kStagedColumns + piece * 8;
-      if (y_row < work.end && y_column < problem.n) {
+      if (y_row < work.end && y_column < width(problem)) {
         const auto* from = reinterpret_cast<const uint4*>(staged) + row * 8 + (piece ^ (row & 7));
-        auto* to = problem.y + static_cast<std::int64_t>(y_row) * problem.n + y_column;
+        auto* to = work.y + static_cast<std::int64_t>(y_row) * width(problem) + y_column;
         *reinterpret_cast<uint4*>(to) = *from;
       }
     }
@@ -417,7 +490,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (warp == 0) roles.role = Pipeline::ThreadCategory::Producer;
   if (!loads) roles.role = Pipeline::ThreadCategory::Consumer;
   roles.is_leader = threadIdx.x % kGroup == 0;
-  roles.num_consumers = PINGPONG ? kGroup : 2 * kGroup;
+  roles.num_consumers = kSharing;
   roles.transaction_bytes = problem.maps.tma_transaction_bytes;
   Pipeline pipeline(shared.pipeline, roles, Cluster{});
   typename Turns::Params order;
@@ -434,7 +507,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 
   const int clusters = gridDim.y / CLUSTER_N, total = shared.beside.first[problem.experts];
-  const int depth = (problem.k + TILE_K - 1) / TILE_K;
+  const int whole = (problem.k + TILE_K - 1) / TILE_K;
+  // Steps along the depth of a tile whose expert has `rows` rows.
+  const auto steps = [&](int rows) { return WGRAD ? (rows - 1) / TILE_K + 1 : whole; };
   const int own = blockIdx.y / CLUSTER_N;
   const auto following = [&](int tile, int turn) {
     return DYNAMIC ? shared.dispenser.next(turn, lane) : tile + clusters;
@@ -445,19 +520,21 @@ __global__ void __launch_bounds__(kThreads, 1)
     cutlass::arch::warpgroup_reg_dealloc<40>();
     if (warp == 0) {
       auto state = cutlass::make_producer_start_state<Pipeline>();
-      const auto x = problem.maps.tma_load_a.get_tma_tensor(make_shape(problem.rows, problem.k, 1));
-      const int w_n = problem.n * (B_LAYOUT == 0 ? problem.experts : 1);
-      const int w_k = problem.k * (B_LAYOUT == 1 ? problem.experts : 1);
+      const int x_m = WGRAD ? problem.n : problem.rows, x_k = WGRAD ? problem.rows : problem.k;
+      const auto x = problem.maps.tma_load_a.get_tma_tensor(make_shape(x_m, x_k, 1));
+      const int w_n = WGRAD ? problem.k : problem.n * (B_LAYOUT == 0 ? problem.experts : 1);
+      const int w_k = WGRAD ? problem.rows : problem.k * (B_LAYOUT == 1 ? problem.experts : 1);
       const auto w = problem.maps.tma_load_b.get_tma_tensor(make_shape(w_n, w_k, 1));
       for (int at = own, turn = 0; at < total; at = following(at, turn++)) {
         const Work work = work_at(problem, shared.beside, at, rank);
-        auto x_tiles = local_tile(domain_offset(make_coord(work.row, 0, 0), x), Tile{},
+        auto x_tiles = local_tile(domain_offset(make_coord(work.row, work.x_k, 0), x), Tile{},
                                   make_coord(_, _, _), Step<_1, Underscore, _1>{});
         auto w_tiles = local_tile(domain_offset(make_coord(work.weights_n, work.weights_k, 0), w), Tile{},
                                   make_coord(_, _, _), Step<Underscore, _1, _1>{});
-        auto steps = make_coord_iterator(shape<3>(x_tiles));
+        auto along = make_coord_iterator(shape<3>(x_tiles));
+        const int depth = steps(work.rows);
         mainloop.load(problem.maps, pipeline, state, cute::make_tuple(x_tiles, w_tiles),
-                      make_coord(0, 0, _, 0), steps, depth, lane, static_cast<uint32_t>(rank),
+                      make_coord(0, 0, _, 0), along, depth, lane, static_cast<uint32_t>(rank),
                       shared.tiles);
         state.advance(depth);
       }
@@ -481,11 +558,16 @@ __global__ void __launch_bounds__(kThreads, 1)
       auto sums = partition_fragment_C(TiledMma{}, take<0, 2>(Tile{}));
       static_assert(size<2>(decltype(sums){}) == 1, "one instruction must span TILE_N");
       static_assert(size<1>(decltype(sums){}) == kPieces && kPieces <= 2);
+      const int depth = steps(work.rows);
       if constexpr (PINGPONG) turns.wait();
-      if constexpr (used == kPieces)
+      const auto prepare = [&](int step, int stage) {
+        const int own = work.rows - step * TILE_K;
+        if (WGRAD && own < TILE_K) clear_behind(shared.tiles, stage, own);
+      };
+      if constexpr (used == kPieces && !WGRAD)
         mainloop.mma(pipeline, state, sums, depth, user, shared.tiles, problem.maps);
       else
-        multiply_some<used>(pipeline, state, sums, depth, half, shared.tiles);
+        multiply_some<used>(pipeline, state, sums, depth, half, shared.tiles, prepare);
       if constexpr (PINGPONG) turns.arrive();
       mainloop.mma_tail(pipeline, state, depth);
 #pragma unroll
@@ -495,6 +577,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       }
     };
     for (int at = own, turn = 0; at < total; at = following(at, turn++)) {
+      int rows = 0;
       if (!PINGPONG || turn % 2 == group) {
         const Work work = work_at(problem, shared.beside, at, rank);
         const int used = pieces_used(work, half);
@@ -504,8 +587,11 @@ __global__ void __launch_bounds__(kThreads, 1)
           compute(work, Int<1>{});
         else
           compute(work, Int<0>{});
+        rows = work.rows;
+      } else if (WGRAD) {
+        rows = rows_of(shared.beside, expert_at(problem, shared.beside, at));
       }
-      state.advance(depth);
+      state.advance(steps(rows));
     }
   }
 }
@@ -534,6 +620,17 @@ cudaError_t clusters_at_once(int device, const cudaLaunchConfig_t& launch, int* 
   *clusters = count;
   return error;
 }
+
+#if WGRAD
+// What belongs to an expert without rows is zero.
+__global__ void clear_empty(Element* y, const int* ends, std::int64_t size) {
+  const int e = blockIdx.y;
+  if (ends[e] > (e == 0 ? 0 : ends[e - 1])) return;
+  uint4* to = reinterpret_cast<uint4*>(y + e * size);
+  for (std::int64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size / 8; i += gridDim.x * blockDim.x)
+    to[i] = uint4{};
+}
+#endif
 
 bool unaligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0; }
 
@@ -567,7 +664,7 @@ int grouped_gemm_ordered(const void* x, const void* w, void* y, const int* ends,
   if (experts > kMostExperts)
     return refuse(1, "%d experts are more than the %d that fit its table", experts, kMostExperts);
   const int piled = B_LAYOUT == 1 ? k : n;  // of each expert's W, in the matrix of all of them
-  if (static_cast<std::int64_t>(experts) * piled > INT32_MAX)
+  if (!WGRAD && static_cast<std::int64_t>(experts) * piled > INT32_MAX)
     return refuse(1, "%d experts of %d rows pass what a coordinate holds", experts, piled);
   if (B_LAYOUT == 1 && k % TILE_K)
     return refuse(1, "with rows of N, k=%d must be divisible by %d", k, TILE_K);
@@ -579,6 +676,12 @@ int grouped_gemm_ordered(const void* x, const void* w, void* y, const int* ends,
   if (workspace_bytes < kWorkspaceBytes || unaligned(workspace))
     return refuse(1, "needs %d bytes of workspace, aligned to 16, got %zu", kWorkspaceBytes,
                   workspace_bytes);
+#if WGRAD
+  clear_empty<<<dim3(16, experts), 256, 0, stream>>>(static_cast<Element*>(y), ends,
+                                                     static_cast<std::int64_t>(n) * k);
+  if (cudaError_t error = cudaGetLastError())
+    return refuse(2, "the kernel that clears: %s", cudaGetErrorString(error));
+#endif
   if (rows == 0) return 0;
 
   int device = 0, clusters = 0;
@@ -603,15 +706,19 @@ int grouped_gemm_ordered(const void* x, const void* w, void* y, const int* ends,
 
   Problem problem{};
   const auto by_rows = cute::make_stride(static_cast<std::int64_t>(k), cute::_1{}, std::int64_t{0});
+  const auto by_columns =
+      cute::make_stride(cute::_1{}, static_cast<std::int64_t>(n), std::int64_t{0});
   const auto* x_begin = static_cast<const Element*>(x);
   const auto* w_begin = static_cast<const Element*>(w);
-#if B_LAYOUT == 0
+#if WGRAD
+  const auto x_columns = cute::make_stride(cute::_1{}, static_cast<std::int64_t>(k), std::int64_t{0});
+  problem.maps = Mainloop::to_underlying_arguments(
+      cute::make_shape(n, k, rows, 1), {x_begin, by_columns, w_begin, x_columns}, nullptr);
+#elif B_LAYOUT == 0
   problem.maps = Mainloop::to_underlying_arguments(
       cute::make_shape(rows, experts * n, k, 1), {x_begin, by_rows, w_begin, by_rows}, nullptr);
 #else
   // One matrix of all experts' rows of N below each other: deeper than X, so it gets its own map.
-  const auto by_columns =
-      cute::make_stride(cute::_1{}, static_cast<std::int64_t>(n), std::int64_t{0});
   problem.maps = Mainloop::to_underlying_arguments(
       cute::make_shape(rows, n, k, 1), {x_begin, by_rows, w_begin, by_columns}, nullptr);
   problem.maps.tma_load_b =

@@ -20,6 +20,7 @@ from experiments.benchmarks.cutlass_kernels.comparing import (
 from experiments.benchmarks.cutlass_kernels.contest import Call, GemmProblem, Variant
 from experiments.benchmarks.cutlass_kernels.grouped import (
     CONFIGURATIONS,
+    ONE_MAP,
     SOURCE,
     TORCH,
     by_torch,
@@ -74,6 +75,22 @@ _GRADIENT_TILES = (
     ((64, 256, 64), (2, 1), True),
     ((64, 256, 64), (1, 1), True),
 )
+_ONE_MAP_GRADIENT_TILES = (
+    ((128, 128, 64), (1, 1), True),
+    ((128, 128, 64), (1, 2), True),
+    ((128, 128, 64), (2, 1), True),
+    ((128, 192, 64), (1, 1), True),
+    ((128, 192, 64), (1, 2), True),
+    ((128, 192, 64), (2, 1), True),
+    ((64, 256, 64), (1, 1), True),
+    ((64, 256, 64), (1, 2), True),
+    ((64, 256, 64), (2, 1), True),
+    ((128, 256, 64), (1, 2), False),
+    ((128, 256, 64), (2, 1), False),
+    ((256, 128, 64), (1, 2), False),
+    ((256, 128, 64), (2, 1), False),
+    ((128, 128, 128), (1, 2), True),
+)
 
 
 def configurations(direction: Direction) -> tuple[Configuration, ...]:
@@ -83,10 +100,12 @@ def configurations(direction: Direction) -> tuple[Configuration, ...]:
     if direction == "dgrad":
         return tuple(replace(one, extra=(*one.extra, ("B_LAYOUT", 1))) for one in CONFIGURATIONS)
     return tuple(
-        Configuration(
-            source=SOURCE, tile=tile, cluster=cluster, pingpong=pingpong, extra=(("WGRAD", 1),)
+        Configuration(source=source, tile=tile, cluster=cluster, pingpong=pingpong, extra=extra)
+        for source, tiles, extra in (
+            (SOURCE, _GRADIENT_TILES, (("WGRAD", 1),)),
+            (ONE_MAP, _ONE_MAP_GRADIENT_TILES, (("DYNAMIC", 1), ("SKIP", 0), ("WGRAD", 1))),
         )
-        for tile, cluster, pingpong in _GRADIENT_TILES
+        for tile, cluster, pingpong in tiles
     )
 
 

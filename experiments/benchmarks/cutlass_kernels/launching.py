@@ -111,7 +111,7 @@ class Grouped(_Experts):
 
 
 class WeightGradient(_Experts):
-    """dW = dY^T X for each expert, by `grouped_gemm.cu` built with WGRAD 1."""
+    """dW = dY^T X for each expert, by `grouped_gemm.cu` or `expert_gemm.cu` built with WGRAD 1."""
 
     def __call__(
         self, dy: Any, x: Any, dw: Any, ends: Any, *, raster: int = 1, swizzle: int = 1
@@ -119,7 +119,7 @@ class WeightGradient(_Experts):
         """Writes the experts' products into `dw`, on the present stream.
 
         dy: (rows, N); x: (rows, K); dw: (experts, N, K); all contiguous, bf16. ends: as for
-        `Grouped`. LaunchFailed with the launcher's own words.
+        `Grouped`; rows behind the last are no expert's. LaunchFailed with the launcher's own words.
         """
         experts, n, k = dw.shape
         self._launch((dy, x, dw, ends), (x.shape[0], experts, n, k), raster, swizzle)
