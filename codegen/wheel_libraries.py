@@ -18,7 +18,9 @@ def wheel_options(flags: Sequence[str], *, links: str) -> tuple[list[str], list[
     those libraries' headers.
 
     The folder `links` gets a link by the name that the linker looks for. What no wheel has is left
-    to the linker's own folders.
+    to the linker's own folders. Headers of several libraries share a folder with CUDA's own, which
+    may be of another version than the compiler's: its own have to come first, as they do where
+    folders are named by CPLUS_INCLUDE_PATH.
     """
     found, headers = list(flags), []
     for flag in flags:

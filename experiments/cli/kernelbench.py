@@ -25,7 +25,7 @@ app = typer.Typer(
 _JUDGING = Taken(
     without=("recording", "kernel", "baseline"),
     dialect={"hidden": True, "help": "As for optimize; a suite takes only PyTorch."},
-    includes={"hidden": True, "help": "As for optimize; refused here."},
+    includes={"help": "A folder of headers for the C++ that candidates compile; repeatable."},
 )
 _SEARCH = Taken(
     without=("algorithm", "objective", "finalists"),

@@ -52,7 +52,8 @@ class Attributor:
         self.task, self.ablator, self.budget = task, ablator, budget
         self.signatures: Signatures = signatures or {}
         self._log = RunLog(journal)
-        self._bench = Bench(evaluator, log=self._log, ranking=Ranking())
+        self._ranking = Ranking()
+        self._bench = Bench(evaluator, log=self._log, ranking=self._ranking)
         self._pricing = Pricing(self._log, ablator.price if ablator else _unknown)
         self._spent: Spending = NOTHING
         self.settled: Spending = NOTHING
@@ -69,11 +70,8 @@ class Attributor:
         """
         parents = {node.id: node.candidate for node in result.nodes}
         baseline = result.baseline.evaluation
-        ranking = (
-            Ranking.calibrate(baseline, "time", own_times=result.own_times)
-            if baseline is not None
-            else Ranking()
-        )
+        if baseline is not None:
+            self._ranking = Ranking.calibrate(baseline, "time", own_times=result.own_times)
         settled = self._pricing.settle()
         self._spent = result.spending + settled
         self.settled += settled
@@ -83,13 +81,13 @@ class Attributor:
                 continue
             subject = _Node(node, parents[node.parent] or self.task.baseline)
             for method in subject.candidate.methods:
-                attribution = self._of(subject, method, ranking)
+                attribution = self._of(subject, method)
                 if attribution is None:
                     return tuple(found)
                 found.append(attribution)
         return tuple(found)
 
-    def _of(self, node: _Node, method: str, ranking: Ranking) -> Attribution | None:
+    def _of(self, node: _Node, method: str) -> Attribution | None:
         """One method's worth; None if it is not known and the budget is spent."""
         key = f"{node.record.id}:{method}"
         if said := self._log.find("attributed", key):
@@ -97,7 +95,7 @@ class Attributor:
                 return Attribution.model_validate(said["attribution"])
         if self.budget is not None and self.budget.exhausted(self._spent) is not None:
             return None
-        attribution = self._attribute(node, method, key, ranking)
+        attribution = self._attribute(node, method, key)
         if attribution.worth == "unknown" and attribution.without is None and self.ablator is None:
             return attribution  # not journalled: a later session with an ablator may find out
         body = attribution.model_dump(mode="json")
@@ -105,7 +103,7 @@ class Attributor:
         self._log.write("attributed", payload)
         return attribution
 
-    def _attribute(self, node: _Node, method: str, key: str, ranking: Ranking) -> Attribution:
+    def _attribute(self, node: _Node, method: str, key: str) -> Attribution:
         seen = self._realised(node).get(method)
         variant = ablated_by_tunable(self.task, node.candidate, node.parent, method)
         try:
@@ -119,11 +117,11 @@ class Attributor:
             return unattributed(method, node.candidate.id, str(error), seen=seen, variant=variant)
         return attribute(
             method,
-            whole=ranking.as_compared(node.verdict),
-            without=ranking.as_compared(without),
+            whole=self._ranking.as_compared(node.verdict),
+            without=self._ranking.as_compared(without),
             variant=variant,
             seen=seen,
-            noise=ranking.noise,
+            noise=self._ranking.noise,
         )
 
     def _realised(self, node: _Node) -> dict[str, bool]:
@@ -214,7 +212,7 @@ class Attributor:
         return ProposalRequest(
             task=self.task,
             parent=node.candidate,
-            evaluation=node.evaluation,
+            evaluation=self._ranking.as_compared(node.evaluation),
             guidance=node.record.guidance or Guidance(),
             move=Move("improve", 0),
             profile=node.evaluation.profile,

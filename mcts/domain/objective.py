@@ -13,11 +13,12 @@ host, they tell candidates apart worse than the candidates' own times do: then t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from mcts.domain import Energy, Evaluation
+from mcts.domain import Energy, Evaluation, Timing
 from mcts.options.search import Objective
 
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
@@ -84,10 +85,7 @@ class Ranking:
         """
         timing, energy = evaluation.timing, evaluation.energy
         assert timing is not None, "only what was measured has a gain"
-        low, high = timing.speedup_low, timing.speedup_high
-        if self.reference_us is not None:
-            low = self.reference_us / timing.high_us / (1 + self.noise)
-            high = self.reference_us / timing.low_us * (1 + self.noise)
+        low, high = self._speedup_interval(timing)
         if self.objective == "energy":
             return low / (1 + self.noise), high * (1 + self.noise)
         if self.objective == "edp" and energy is not None and energy.baseline_mj is not None:
@@ -95,14 +93,26 @@ class Ranking:
             return low / most, high / least
         return low, high
 
+    def _speedup_interval(self, timing: Timing) -> tuple[float, float]:
+        """Ends of the interval of the speedup that candidates are compared by.
+
+        Own times are given half the noise each, so that two that lie apart differ by more than it.
+        """
+        if self.reference_us is None:
+            return timing.speedup_low, timing.speedup_high
+        room = math.sqrt(1 + self.noise)
+        return self.reference_us / timing.high_us / room, self.reference_us / timing.low_us * room
+
     def as_compared(self, evaluation: Evaluation) -> Evaluation:
         """`evaluation` with the speedup that candidates are compared by, over the baseline's time
         that goes with it, in place of its own.
+
+        As it is where several shapes were timed: their speedups are known as measured alone.
         """
         speedup, timing = self.speedup(evaluation), evaluation.timing
-        if self.reference_us is None or speedup is None or timing is None:
+        if self.reference_us is None or speedup is None or timing is None or timing.shapes:
             return evaluation
-        low, high = self.interval(evaluation)
+        low, high = self._speedup_interval(timing)
         compared = {
             "baseline_us": self.reference_us,
             "speedup": speedup,

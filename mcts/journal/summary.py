@@ -96,8 +96,8 @@ class BestKernel(Noun):
 
     The speedup is over `over`, and the confirmed one if `confirmed`; `searched_speedup` is what
     the search saw of the same kernel. shapes: empty if one workload alone was timed.
-    compared_by: what kernels were ranked by; their own times where the baseline's speedup over
-    itself has so wide an interval (`against_itself`) that speedups say less.
+    compared_by: how the times of kernels were compared; by their own where the baseline's speedup
+    over itself has so wide an interval (`against_itself`) that speedups say less.
     node, verdict, searched: where it stands in the tree, the evaluation that counts and the one of
     the search. finalists, held: how many were measured again, and were a result again.
     """

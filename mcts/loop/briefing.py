@@ -106,15 +106,14 @@ class Briefing:
         parent = self._ledger.evaluations[parent_id]
         if answer.proposal is None or answer.evaluation is None or parent is None:
             return
-        compared = self._ledger.ranking.as_compared
         if self._ledger.duplicated_by(answer) is None:
             self._memory.record(
                 state=self.state(parent_id),
-                parent=compared(parent),
+                parent=parent,
                 origin=self._ledger.candidates[parent_id],
                 task=self._world.task,
                 candidate=answer.proposal.candidate,
-                evaluation=compared(answer.evaluation),
+                evaluation=answer.evaluation,
             )
 
 

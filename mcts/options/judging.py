@@ -31,9 +31,10 @@ class JudgingOptions(Options):
     is asked as long as it lives. `wait_minutes` is how long
     one whose GPUs are elsewhere goes on without any, None for ever. `dialect` is what is written
     for a problem file, None for PyTorch; `kernel` is a file of dialect `host` to begin with, and
-    `includes` are folders of headers for such files. `ungated`: a task that fails its gate is
-    marked, not refused. `unsafe`: candidates run also if nothing isolates them. `verdict_within`:
-    seconds after which a candidate has timed out, None for the judge's usual.
+    `includes` are folders of headers for such files and for the C++ of PyTorch candidates.
+    `ungated`: a task that fails its gate is marked, not refused. `unsafe`: candidates run also if
+    nothing isolates them. `verdict_within`: seconds after which a candidate has timed out, None for
+    the judge's usual.
     """
 
     title: ClassVar[str] = "Judging"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Sequence
@@ -70,6 +71,11 @@ def check_folders(folders: Sequence[Path]) -> None:
             raise InputError(
                 f"the include folder {str(folder)!r} has a quote, a backquote or a backslash in "
                 "its name, which nvcc does not take: link to it under another name"
+            )
+        if os.pathsep in str(folder):
+            raise InputError(
+                f"the include folder {str(folder)!r} has a {os.pathsep!r} in its name, which "
+                "compilers take for two folders: link to it under another name"
             )
 
 

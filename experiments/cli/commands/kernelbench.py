@@ -30,7 +30,8 @@ from mcts.errors import InputError, RooftreeError
 from mcts.files import write_whole
 
 _NOT_OF_SUITES = frozenset({"dialect", "kernel", "includes", "compiled"})
-"""Options of `optimize` that a suite refuses, or does not offer."""
+"""Options of `optimize` that a suite refuses, or does not offer, or that are none of its settings
+where they are not given."""
 _WIDE = 110
 """Columns of a terminal from which on there is room for what each problem took."""
 
@@ -72,11 +73,6 @@ def _check(request: RunRequest) -> None:
         raise InputError(
             "--dialect host: a suite hands over each best kernel as a ModelNew, which a .cu with a "
             "launcher is not; search one problem so: rooftree optimize FILE --dialect host"
-        )
-    if request.judging.includes:
-        raise InputError(
-            "--include is for .cu candidates with a launcher, and those of a suite are PyTorch "
-            "files; --library lets the model read CUTLASS"
         )
 
 
@@ -208,6 +204,8 @@ def _settings(request: RunRequest, *, compare: bool) -> dict[str, Any]:
         "model": request.model.lasting(),
     }
     named = {name: value for name, value in named_flat(given).items() if name not in _NOT_OF_SUITES}
+    if request.judging.includes:
+        named["includes"] = [str(folder) for folder in request.judging.includes]
     if request.model.library is not None:
         library = read_library(request.model.library)
         named["library"] = f"{library.title}, sha256 {library.sha256}"

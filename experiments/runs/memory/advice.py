@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from mcts.domain import Attribution, Evaluation, Finding, StateSignature, Timing
 from mcts.domain.lesson import Outcome
-from mcts.domain.objective import time_noise
+from mcts.domain.objective import comparison
 from mcts.journal.record import NodeRecord, Result
 
 
@@ -93,7 +93,7 @@ def attributed_follow_ups(result: Result) -> Iterator[FollowUp]:
     Advice whose methods the machine code never shows was not followed, and teaches nothing.
     """
     baseline = result.baseline.evaluation
-    noise = time_noise(baseline) if baseline else 0.0
+    _, noise = comparison(baseline, own_times=result.own_times) if baseline else (None, 0.0)
     by_id = {node.id: node for node in result.nodes}
     for follow_up in follow_ups(result):
         child = by_id[follow_up.child]

@@ -101,8 +101,8 @@ def candidate_text(solution: Solution, problem: str) -> str:
     else:
         named = ", ".join(sorted(languages)) or "no language"
         raise InputError(
-            f"solution {solution.name} is in {named}: what can be judged is in "
-            f"{', '.join(sorted(_IN_PYTHON | _IN_CPP))}"
+            f"solution {solution.name} is in {named}: what can be judged is Python "
+            f"({', '.join(sorted(_IN_PYTHON))}) or C++ ({', '.join(sorted(_IN_CPP))})"
         )
     inputs = _inputs_of(problem)
     given = ", ".join(inputs)
@@ -185,19 +185,23 @@ def _in_cpp(solution: Solution) -> tuple[str, str]:
         f"    extra_cflags={list(options.cflags)!r},",
         f"    extra_cuda_cflags={list(options.cuda_cflags)!r},",
         "    extra_ldflags=_LINKED,",
-        "    extra_include_paths=[_FOLDER, *_HEADERS],", ")",
+        "    extra_include_paths=[_FOLDER],", ")",
     ]  # fmt: skip
     return "\n".join(lines), "_BUILT." + solution.spec.entry_point.partition("::")[2]
 
 
 def _linking(options: CompileOptions) -> list[str]:
-    """Lines that set what is linked, and where the headers of those libraries are."""
+    """Lines that say what is linked, and to the compiler where the headers of that are."""
     flags = list(options.ld_flags)
     if not any(flag.startswith("-l") for flag in flags):
-        return [f"_LINKED, _HEADERS = {flags!r}, []", ""]
+        return [f"_LINKED = {flags!r}", ""]
     return [
         "from codegen.wheel_libraries import wheel_options", "",
-        f'_LINKED, _HEADERS = wheel_options({flags!r}, links=os.path.join(_FOLDER, "links"))', "",
+        f'_LINKED, _HEADERS = wheel_options({flags!r}, links=os.path.join(_FOLDER, "links"))',
+        "if _HEADERS:",
+        '    _OTHERS = os.environ.get("CPLUS_INCLUDE_PATH", "").split(os.pathsep)',
+        "    _HEADERS += filter(None, _OTHERS)",
+        '    os.environ["CPLUS_INCLUDE_PATH"] = os.pathsep.join(_HEADERS)', "",
     ]  # fmt: skip
 
 

@@ -152,7 +152,7 @@ class CandidateBuilder:
             "MAX_JOBS": str(min(_JOBS, os.cpu_count() or 1)),
         }
         if self._settings.includes:
-            environment["CPLUS_INCLUDE_PATH"] = os.pathsep.join(map(str, self._settings.includes))
+            environment["CPATH"] = os.pathsep.join(map(str, self._settings.includes))
         for name in ("CUDA_HOME", "CC", "CXX"):
             if name in os.environ:
                 environment[name] = os.environ[name]

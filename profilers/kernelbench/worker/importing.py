@@ -19,7 +19,7 @@ _ENVIRONMENT = frozenset(
     {"TORCH_EXTENSIONS_DIR", "TORCH_CUDA_ARCH_LIST", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH",
      "TORCHINDUCTOR_CACHE_DIR", "MAX_JOBS", "CUDA_HOME", "CC", "CXX", "ROOFTREE_CUBIN_CACHE",
      "ROOFTREE_CUDA_ARCH", "TVM_FFI_CACHE_DIR", "TVM_FFI_CUDA_ARCH_LIST",
-     "CPLUS_INCLUDE_PATH"}
+     "CPATH"}
 )  # fmt: skip
 _NO_GPU = re.compile(
     r"no CUDA|no NVIDIA driver|cudaGetDeviceCount|CUDA driver|libcuda\.so|0 active drivers"

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from experiments.cli.commands import kernelbench
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import read_events
 from experiments.runs.options.config import read_config
+from experiments.runs.options.request import RunRequest
 from experiments.text.lookups import lookups_of
 from mcts.journal.record import read_result
+from mcts.options import JudgingOptions
 from tests.support import suite_world
 from tests.support.commands import refused, rooftree
 from tests.support.needs import needs_litellm
@@ -128,7 +131,7 @@ def test_a_resumed_search_keeps_its_lookup_protocol(
         (("--lookup-tokens", "300"), "--lookup-tokens does nothing without --library"),
         (("--dialect", "host"), "hands over each best kernel as a ModelNew"),
         (("--dialect", "cuda"), "--dialect 'cuda': kernelbench or host"),
-        (("--include", "{tree}"), "--include is for .cu candidates with a launcher"),
+        (("--include", "{tree}"), "--include is for --evaluator gpu and dask:"),
     ],
 )
 def test_an_unfit_option_is_refused_before_anything_is_written(
@@ -151,4 +154,15 @@ def test_help_names_the_options_of_look_ups() -> None:
     shown = rooftree("kernelbench", "run", "--help", columns=200)
     for option in ("--library", "--lookups", "--lookup-tokens", "--lookup-protocol"):
         assert option in shown.output
-    assert "--dialect" not in shown.output and "--include" not in shown.output
+    assert "--dialect" not in shown.output and "--include" in shown.output
+
+
+def test_include_folders_are_a_suites_settings_where_they_are_given(tmp_path: Path) -> None:
+    without, named = (
+        RunRequest(task="x", judging=JudgingOptions(includes=folders))
+        for folders in ((), (tmp_path,))
+    )
+    settings = kernelbench._settings(without, compare=False)
+    assert "includes" not in settings, "a suite begun before can be gone on with"
+    found = kernelbench._settings(named, compare=False)
+    assert found == {**settings, "includes": [str(tmp_path)]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -136,7 +137,7 @@ def test_a_solution_that_returns_its_outputs_needs_to_know_nothing_of_them(tmp_p
         ),
         (
             {"spec": {"entry_point": "main.py::run", "language": "tilelang"}},
-            "is in tilelang: what can be judged is in",
+            "is in tilelang: what can be judged is Python",
         ),
         ({"definition": "gemm_n8"}, "is of gemm_n8, the problem was made of"),
         (
@@ -230,9 +231,11 @@ def test_a_solution_on_a_library_is_linked_with_it(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: place)
     monkeypatch.setattr(extension, "load", lambda **named: asked.update(named))
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
+    monkeypatch.setenv("CPLUS_INCLUDE_PATH", "/others")
     exec(in_cpp(tmp_path, language=language, linked=[f"-l{language}"]), {})
-    folder, headers = map(Path, asked["extra_include_paths"])
-    assert headers == library.parents[1] / "include"
+    (folder,) = map(Path, asked["extra_include_paths"])
+    searched = os.environ["CPLUS_INCLUDE_PATH"].split(os.pathsep)
+    assert searched == [str(library.parents[1] / "include"), "/others"]
     assert (folder / "links" / f"lib{language}.so").resolve() == library.resolve()
     assert asked["extra_ldflags"][:2] == [f"-l{language}", f"-L{folder / 'links'}"]
 

@@ -175,9 +175,9 @@ def searched(journal: MemoryJournal) -> Result:
 
 
 def test_over_an_unsteady_baseline_a_gain_is_that_of_own_times() -> None:
-    journal, toy = MemoryJournal(), UnsteadyBaseline()
+    journal, toy, rewriter = MemoryJournal(), UnsteadyBaseline(), Rewriter()
     result = optimizer(journal, PaidToy(), toy, evaluations=40).run()
-    found = attributor(journal, evaluator=toy).best_path(result)
+    found = attributor(journal, evaluator=toy, ablator=rewriter).best_path(result)
     times = {
         event.payload["candidate_id"]: event.payload["evaluation"]["timing"]["median_us"]
         for event in journal.events()
@@ -188,6 +188,11 @@ def test_over_an_unsteady_baseline_a_gain_is_that_of_own_times() -> None:
     for one in weighed:
         assert one.without is not None
         assert one.gain == pytest.approx(times[one.without] / times[one.candidate_id] - 1)
+    assert rewriter.requests
+    for request in rewriter.requests:
+        timing = request.evaluation.timing
+        assert timing is not None
+        assert timing.speedup == pytest.approx(times[toy.task.baseline.id] / timing.median_us)
 
 
 def test_every_method_on_the_best_path_is_attributed_once() -> None:

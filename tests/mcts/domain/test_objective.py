@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcts.domain import Energy, Evaluation, Timing
+from mcts.domain import Energy, Evaluation, Latency, Timing
 from mcts.domain.evaluation import ShapeTiming
 from mcts.domain.objective import (
+    OBJECTIVES,
     OWN_TIME_NOISE,
     Ranking,
     credited,
@@ -18,6 +19,7 @@ from mcts.domain.objective import (
 )
 from mcts.errors import InputError
 from mcts.loop.reward import WORKING_FLOOR, RewardScale
+from mcts.options.search import Objective
 from mcts.testing.toy import MemoryJournal, ToyEvaluator
 from tests.mcts.loop.finals import EnergyToy, optimizer
 from tests.support import evaluations
@@ -98,9 +100,10 @@ def test_over_an_unsteady_baseline_candidates_are_compared_by_their_own_times() 
     ranking = Ranking.calibrate(UNSTEADY, "time", own_times=True)
     assert list(ranking.order(field)) == [2, 1, 0]
     assert ranking.gain(UNSTEADY) == pytest.approx(1.0) and ranking.noise == OWN_TIME_NOISE
-    compared = ranking.as_compared(field[2])
-    assert compared.speedup == ranking.gain(field[2]) and compared.timing is not None
-    assert (compared.timing.speedup_low, compared.timing.speedup_high) == ranking.interval(field[2])
+    compared = ranking.as_compared(field[2]).timing
+    assert compared is not None and compared.speedup == ranking.gain(field[2])
+    assert (compared.speedup_low, compared.speedup_high) == ranking.interval(field[2])
+    assert compared.baseline_us / compared.median_us == pytest.approx(compared.speedup)
     assert list(Ranking.calibrate(UNSTEADY, "time").order(field)) == [1, 2, 0]
     low, high = ranking.interval(field[2])
     gain = ranking.gain(field[2])
@@ -109,6 +112,49 @@ def test_over_an_unsteady_baseline_candidates_are_compared_by_their_own_times() 
         evaluations.measured(1.0, spread=0.04, name="0"), "time", own_times=True
     )
     assert list(steady.order({1: field[1], 2: field[2]})) == [1, 2]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_what_is_told_of_a_speedup_is_the_same_under_every_objective(objective: Objective) -> None:
+    ranking = Ranking.calibrate(UNSTEADY, objective, own_times=True)
+    found = ranking.as_compared(beside(13034.7, 1308.9)).timing
+    by_time = Ranking.calibrate(UNSTEADY, "time", own_times=True).as_compared(
+        beside(13034.7, 1308.9)
+    )
+    assert found is not None and found == by_time.timing
+    assert Timing.model_validate(found.model_dump()) == found
+
+
+def test_own_times_that_differ_by_more_than_their_noise_are_told_apart() -> None:
+    ranking = Ranking.calibrate(UNSTEADY, "time", own_times=True)
+    slow, fast = beside(13000.0, 1300.0), beside(13000.0, 1300.0 / 1.05)
+    intervals = []
+    for one in (slow, fast):
+        assert one.timing is not None
+        exact = {"low_us": one.timing.median_us, "high_us": one.timing.median_us}
+        timing = one.timing.model_copy(update=exact)
+        intervals.append(ranking.interval(one.model_copy(update={"timing": timing})))
+    (_, slow_high), (fast_low, _) = intervals
+    assert fast_low > slow_high
+    assert fast_low / slow_high == pytest.approx(1.05 / (1 + OWN_TIME_NOISE))
+
+
+def test_of_several_shapes_what_is_told_is_as_measured() -> None:
+    found = beside(13034.7, 1308.9)
+    assert found.timing is not None
+    shapes = tuple(
+        ShapeTiming(
+            **{name: getattr(found.timing, name) for name in Latency.model_fields},
+            workload=name,
+            weight=0.5,
+        )
+        for name in "ab"
+    )
+    several = found.model_copy(
+        update={"timing": found.timing.model_copy(update={"shapes": shapes})}
+    )
+    ranking = Ranking.calibrate(UNSTEADY, "time", own_times=True)
+    assert ranking.as_compared(several) is several
 
 
 def test_a_short_baseline_is_not_unsteady() -> None:

@@ -115,9 +115,11 @@ class Rewriter(ToyProposer):
         super().__init__(inline=False)
         self.fails, self.cost = fails, cost
         self.asked: list[str] = []
+        self.requests: list[ProposalRequest] = []
 
     def without(self, request: ProposalRequest, method: str) -> Proposal:
         self.asked.append(method)
+        self.requests.append(request)
         if method == self.fails:
             raise ProposalRejected("I would not know how", usage=usage(self.cost))
         name = method.removeprefix("toy.").upper()

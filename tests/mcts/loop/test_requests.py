@@ -170,3 +170,4 @@ def test_over_an_unsteady_baseline_all_that_is_told_is_compared_by_own_times() -
         timing = evaluation.timing
         assert timing is not None and timing.baseline_us == reference_us
         assert timing.speedup == pytest.approx(reference_us / timing.median_us)
+        assert timing.speedup_low < timing.speedup < timing.speedup_high < 1.3 * timing.speedup_low

@@ -93,7 +93,7 @@ def test_headers_are_where_a_candidates_compilers_look(tmp_path: Path) -> None:
     settings = replace(SETTINGS, readable=(tmp_path,), includes=(tmp_path,))
     asks = """# load_inline is what this stands for
 import os
-with open(os.path.join(os.environ["CPLUS_INCLUDE_PATH"], "own.h")) as header:
+with open(os.path.join(os.environ["CPATH"], "own.h")) as header:
     assert header.read() == "#pragma once\\n"
 """
     with closing(
