@@ -204,8 +204,9 @@ class Energy(Noun):
 
     `idle_w` is the power of the idle device, already taken off if it is given; `baseline_mj`
     the baseline's energy per call, measured in the same way beside it, and `ratio_low` and
-    `ratio_high` the 95 % interval of the candidate's over it; `limits` says what the sensor could
-    not resolve.
+    `ratio_high` the 95 % interval of the candidate's over it; `call_us` and `baseline_call_us` how
+    long a call took meanwhile, which at the board's limit of power is longer than in the short
+    blocks of a timing; `limits` says what the sensor could not resolve.
     """
 
     energy_mj: float = Field(gt=0)
@@ -217,6 +218,8 @@ class Energy(Noun):
     ratio_low: float | None = Field(default=None, gt=0)
     ratio_high: float | None = Field(default=None, gt=0)
     windows: int | None = Field(default=None, gt=0)
+    call_us: float | None = Field(default=None, gt=0)
+    baseline_call_us: float | None = Field(default=None, gt=0)
     limits: str = ""
 
     @property

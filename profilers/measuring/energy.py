@@ -74,11 +74,14 @@ class EnergyPlan:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Energy between two changes of the counter, with `calls` of work in between."""
+    """Energy between two changes of the counter, with `calls` of work in between, which took
+    `running_s` of the `seconds`.
+    """
 
     energy_mj: float
     seconds: float
     calls: int
+    running_s: float
 
     def net_mj(self, idle_w: float) -> float:
         """Energy per call beyond what the idle device would have drawn in that time."""
@@ -193,6 +196,10 @@ class _Meter:
         idle_w: Sequence[float],
     ) -> Energy:
         taken, ratio = windows[1], found.ratio
+        baseline_us, candidate_us = (
+            statistics.median(window.running_s / window.calls for window in each) * 1e6
+            for each in windows
+        )
         return Energy(
             energy_mj=found.candidate_mj.point,
             low_mj=found.candidate_mj.low,
@@ -203,6 +210,8 @@ class _Meter:
             ratio_low=ratio.low,
             ratio_high=ratio.high,
             windows=len(taken),
+            call_us=candidate_us,
+            baseline_call_us=baseline_us,
             limits=(
                 f"the idle device's {idle_w[0]:.4g} W before and "
                 f"{idle_w[-1]:.4g} W after are taken off; the counter moves every "
@@ -219,10 +228,12 @@ class _Meter:
         """
         began, before = self._next_change()
         self.sleep(self.random.random() * self.period_s)
+        runs_from = self.clock()
         run(calls)
+        running_s = self.clock() - runs_from
         self.sleep(_SETTLE_PERIODS * self.period_s)
         ended, after = self._next_change()
-        return Window(after - before, ended - began, calls)
+        return Window(after - before, ended - began, calls, running_s)
 
     def _idle_w(self, window_s: float) -> float:
         """Power of the idle device, just after work: with its context up and its clocks raised."""

@@ -19,6 +19,7 @@ MEASURED: dict[str, Any] = {
     "speedup_high": 1.0, "message": "", "notes": [],
     "energy": {
         "energy_mj": 44.0, "baseline_mj": 50.0, "ratio_low": 0.87, "ratio_high": 0.89,
+        "call_us": 113.3, "baseline_call_us": 110.0,
     },
 }  # fmt: skip
 
@@ -75,7 +76,7 @@ def test_the_table_has_both_ratios_and_what_is_asked_of_them() -> None:
     slower = {**MEASURED, "speedup": 0.9, "speedup_low": 0.89, "speedup_high": 0.91}
     lines = table({"a": {"candidates": [MEASURED]}, "b": {"candidates": [slower]}})
     assert (
-        "| 100.0, 50 | 101.0, 44 | 0.880 (0.870 to 0.890) | 1.010 (1.000 to 1.020) | yes |"
+        "| 100.0, 50 | 101.0, 44 | 0.880 (0.870 to 0.890) | 1.010 (1.000 to 1.020) | 1.030 | yes |"
         in (lines[2])
     )
     assert lines[3].endswith("| no |")

@@ -113,6 +113,7 @@ def confirmed_at(evaluation: Evaluation, share: float) -> Evaluation:
                 high_mj=12.5,
                 window_s=2.0,
                 baseline_mj=20.0,
+                call_us=31.25,
                 limits="the counter moves every 100 ms",
             ),
         }
@@ -161,6 +162,7 @@ def test_the_closing_words_tell_both_speedups_and_how_well_they_are_known(
     for words in (
         "smallest difference this run can resolve: 0.40 %",
         "12.34 mJ per call (12.1 to 12.5), the baseline's 20 mJ, 0.617 of it",
+        "0.617 of it, at 31.25 us a call under load",
         "isolation     partial (without landlock)",
         "refused       1 side_stream",
         "note          clocks were not locked <here>",

@@ -122,6 +122,7 @@ def test_energy_per_call_is_net_of_the_idle_device() -> None:
     assert found.baseline_mj == pytest.approx(before.net_mj, rel=0.02)
     assert found.idle_w == pytest.approx(IDLE_W, rel=0.02)
     assert "moves every 100 ms" in found.limits
+    assert found.call_us == pytest.approx(290.0) and found.baseline_call_us == pytest.approx(310.0)
 
 
 def test_a_window_is_long_against_the_sensor() -> None:
@@ -177,8 +178,8 @@ def test_work_that_draws_no_more_than_idling_has_no_energy() -> None:
 def test_a_drift_that_both_share_cancels_in_the_ratio() -> None:
     rng = random.Random(6)
     level = [math.exp(rng.gauss(0, 0.1)) for _ in range(5)]
-    before = [Window(energy_mj=1000 * k, seconds=1, calls=1) for k in level]
-    after = [Window(energy_mj=900 * k, seconds=1, calls=1) for k in level]
+    before = [Window(energy_mj=1000 * k, seconds=1, calls=1, running_s=1) for k in level]
+    after = [Window(energy_mj=900 * k, seconds=1, calls=1, running_s=1) for k in level]
     found = figures(before, after, idle_w=0.0)
     assert found.ratio.low == pytest.approx(0.9) == found.ratio.high
     assert found.candidate_mj.high / found.candidate_mj.low > 1.05
