@@ -69,9 +69,7 @@ class Attributor:
         by then is in the journal.
         """
         parents = {node.id: node.candidate for node in result.nodes}
-        baseline = result.baseline.evaluation
-        if baseline is not None:
-            self._ranking = Ranking.calibrate(baseline, "time", own_times=result.own_times)
+        self._ranking = result.ranking
         settled = self._pricing.settle()
         self._spent = result.spending + settled
         self.settled += settled

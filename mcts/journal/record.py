@@ -104,6 +104,14 @@ class Result:
         return self.nodes[0]
 
     @property
+    def ranking(self) -> Ranking:
+        """How candidates of this run are compared."""
+        baseline = self.baseline.evaluation
+        if baseline is None:
+            return Ranking(objective=self.objective)
+        return Ranking.calibrate(baseline, self.objective, own_times=self.own_times)
+
+    @property
     def best(self) -> NodeRecord:
         """The node to hand back, by the objective, the earliest among equals.
 
@@ -113,8 +121,7 @@ class Result:
         found = {node.id: node.evaluation for node in self.nodes if node.evaluation}
         if 0 not in found or not found[0].measured:
             return self.baseline
-        ranking = Ranking.calibrate(found[0], self.objective, own_times=self.own_times)
-        best = ranking.best(standing(found, self.confirmed)) or 0
+        best = self.ranking.best(standing(found, self.confirmed)) or 0
         return next(node for node in self.nodes if node.id == best)
 
     def path_to(self, node: NodeRecord) -> tuple[NodeRecord, ...]:

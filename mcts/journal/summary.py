@@ -16,7 +16,6 @@ from pydantic import Field, model_serializer
 
 from mcts.domain import Attribution, Evaluation, Noun, Timing
 from mcts.domain.evaluation import ShapeTiming
-from mcts.domain.objective import reference_us
 from mcts.journal.record import NodeRecord, Result
 from mcts.journal.spending import Spending
 from mcts.options.search import Objective
@@ -170,9 +169,7 @@ class BestKernel(Noun):
 
 def _against_itself(result: Result) -> tuple[float, float] | None:
     found = result.baseline.evaluation
-    if found is None or found.timing is None or not result.own_times:
-        return None
-    if reference_us(found) is None:
+    if found is None or found.timing is None or result.ranking.reference_us is None:
         return None
     return found.timing.speedup_low, found.timing.speedup_high
 

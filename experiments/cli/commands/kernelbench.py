@@ -30,8 +30,8 @@ from mcts.errors import InputError, RooftreeError
 from mcts.files import write_whole
 
 _NOT_OF_SUITES = frozenset({"dialect", "kernel", "includes", "compiled"})
-"""Options of `optimize` that a suite refuses, or does not offer, or that are none of its settings
-where they are not given."""
+"""Options of `optimize` that a suite refuses or does not offer; `includes` is one of its settings
+where it is given."""
 _WIDE = 110
 """Columns of a terminal from which on there is room for what each problem took."""
 

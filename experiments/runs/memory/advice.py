@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from mcts.domain import Attribution, Evaluation, Finding, StateSignature, Timing
 from mcts.domain.lesson import Outcome
-from mcts.domain.objective import comparison
 from mcts.journal.record import NodeRecord, Result
 
 
@@ -92,8 +91,7 @@ def attributed_follow_ups(result: Result) -> Iterator[FollowUp]:
 
     Advice whose methods the machine code never shows was not followed, and teaches nothing.
     """
-    baseline = result.baseline.evaluation
-    _, noise = comparison(baseline, own_times=result.own_times) if baseline else (None, 0.0)
+    noise = result.ranking.noise
     by_id = {node.id: node for node in result.nodes}
     for follow_up in follow_ups(result):
         child = by_id[follow_up.child]

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from mcts.domain import Attribution, Guidance, KernelTask, Lesson, Profile, StateSignature
-from mcts.domain.objective import comparison
 from mcts.journal.record import NodeRecord, Result
 from mcts.knowledge.base import Knowledge
 from mcts.knowledge.contribution import Contribution
@@ -52,8 +51,7 @@ def contributions_of(
     Repairs, duplicates and first implementations contribute nothing. A method that was attributed
     on its own contributes its own gain, any other that of all acts together, which then share it.
     """
-    baseline = result.baseline.evaluation
-    _, noise = comparison(baseline, own_times=result.own_times) if baseline else (None, 0.0)
+    noise = result.ranking.noise
     profiles, by_id = _profiles(events), {node.id: node for node in result.nodes}
     first = first_implementations(result, origin.task)
     for node in result.nodes:
