@@ -132,7 +132,7 @@ class DrawsAhead:
             oracle.ask("forget", ids=[name])
             self._no_such.add(item.variation)
             return None
-        expected = oracle.ask("expect", id=name, conditioned=bool(item.kinds))
+        expected = oracle.ask("expect", id=name, **item.expecting)
         return ReadyDraw(name, expected)
 
     def _missing(self) -> list[VerificationRound]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from profilers.kernelbench.shared.variations import kinds_beyond
+from profilers.kernelbench.shared.variations import PATTERNS, kinds_beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,12 @@ class VerificationRound:
     def kinds(self) -> tuple[str, ...]:
         """The kinds of rows, if they are none that the problem draws."""
         return kinds_beyond(self.variation)
+
+    @property
+    def expecting(self) -> dict[str, bool]:
+        """What the oracle is told when it is asked what to expect."""
+        kinds = set(self.kinds)
+        return {"conditioned": bool(kinds), "patterned": bool(kinds) and kinds <= set(PATTERNS)}
 
     @property
     def label(self) -> str:

@@ -89,7 +89,7 @@ class Verifier:
             self._session.renew(part=False)
         if item.weights == "partly new":
             return self._renew_part(name)
-        return self._session.oracle.ask("expect", id=name, conditioned=bool(item.kinds))
+        return self._session.oracle.ask("expect", id=name, **item.expecting)
 
     def _renew_part(self, name: str) -> dict[str, Any]:
         """Change a row of the weights so that it shows in the outputs of draw `name`.

@@ -185,8 +185,11 @@ class OracleSession:
         """
         draw = self._draws[request["id"]]
         draw.expectation = None
-        conditioned = request.get("conditioned", False)
-        draw.expectation = self._reference.expect(draw.inputs, conditioned=conditioned)
+        draw.expectation = self._reference.expect(
+            draw.inputs,
+            conditioned=request.get("conditioned", False),
+            patterned=request.get("patterned", False),
+        )
         self._memory.trim()
         leaves = draw.expectation.leaves
         return {

@@ -14,7 +14,7 @@ from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 from profilers.kernelbench.judge.verdicts import VerificationTally
 from profilers.kernelbench.judge.verifying import Verifier
-from profilers.kernelbench.shared.variations import NEAR, beyond
+from profilers.kernelbench.shared.variations import NEAR, PATTERNS, VALUES, beyond
 
 VARIATIONS = (*NEAR, beyond(("large", "tied")))
 
@@ -40,6 +40,23 @@ def test_a_failure_there_is_named_as_such() -> None:
     item = VerificationRound(VARIATIONS[-1])
     assert item.label == "outside the drawn range only (rows large, tied)"
     assert VerificationRound("scaled").kinds == ()
+
+
+@pytest.mark.parametrize(
+    ("variation", "conditioned", "patterned"),
+    [
+        ("given", False, False),
+        ("scaled", False, False),
+        (beyond(VALUES), True, False),
+        (beyond(PATTERNS), True, True),
+        (beyond(("sorted",)), True, True),
+    ],
+)
+def test_what_is_expected_depends_on_the_rows(
+    variation: str, conditioned: bool, patterned: bool
+) -> None:
+    expecting = VerificationRound(variation).expecting
+    assert expecting == {"conditioned": conditioned, "patterned": patterned}
 
 
 def test_a_policy_of_before_is_one_of_drawn_inputs() -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 torch: Any = pytest.importorskip("torch")
 
+from profilers.kernelbench.oracle.beyond import vary  # noqa: E402
 from profilers.kernelbench.oracle.comparison import (  # noqa: E402
+    HONEST_FACTOR,
+    PATTERN_FACTOR,
     Errors,
     ExpectedLeaf,
     compare_leaf,
@@ -18,6 +22,7 @@ from profilers.kernelbench.oracle.comparison import (  # noqa: E402
     where_wrong,
 )
 from profilers.kernelbench.oracle.structure import broadcasts, structure_difference  # noqa: E402
+from profilers.kernelbench.shared.variations import PATTERNS  # noqa: E402
 
 K = 64
 
@@ -67,6 +72,14 @@ def one_by_one(a: Any, b: Any) -> Any:
     return total
 
 
+def fused_one_by_one(a: Any, b: Any) -> Any:
+    """The same with a single rounding for each term, as a GPU does it."""
+    total = torch.zeros(a.shape[0], b.shape[1])
+    for term in range(a.shape[1]):
+        total = (total.double() + a[:, term : term + 1].double() * b[term : term + 1]).float()
+    return total
+
+
 @pytest.mark.parametrize("terms", [64, 1024, 4096])
 def test_float32_in_any_order_is_precise_enough(terms: int) -> None:
     a, b, expected = matrices(terms)
@@ -82,6 +95,27 @@ def test_a_lower_precision_inside_is_seen(terms: int, bits: int, least: float) -
     a, b, expected = matrices(terms)
     found = compare(rounded(a, bits) @ rounded(b, bits), expected, tolerance=0.05)
     assert found["error_ratio"] > least
+
+
+def test_where_rows_have_a_pattern_sums_may_be_added_up_term_by_term() -> None:
+    generator = torch.Generator().manual_seed(0)
+    a = torch.randn(16, 4096, generator=generator)
+    b = torch.randn(4096, 512, generator=generator)
+    vary([a, b], PATTERNS, 0)
+    parts = [fused_one_by_one(x, y) for x, y in zip(a.chunk(16, 1), b.chunk(16, 0), strict=True)]
+    expected = leaf(a.double() @ b.double(), torch.stack(parts).sum(0))
+    others = {"serial": fused_one_by_one(a, b), "tf32": rounded(a, 10) @ rounded(b, 10)}
+    wrong = {}
+    for name, other in others.items():
+        for factor in (HONEST_FACTOR, PATTERN_FACTOR):
+            found = compare(other, replace(expected, error_factor=factor))
+            wrong[name, factor] = found["mismatches"] > 0 or found["error_ratio"] > K
+    assert wrong == {
+        ("serial", HONEST_FACTOR): True,
+        ("serial", PATTERN_FACTOR): False,
+        ("tf32", HONEST_FACTOR): True,
+        ("tf32", PATTERN_FACTOR): True,
+    }
 
 
 def test_bfloat16_products_within_the_tolerance_are_told_apart() -> None:
