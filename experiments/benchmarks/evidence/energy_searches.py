@@ -4,9 +4,10 @@
 
 For each task: `rooftree optimize TASK`, the same with `--objective energy` and the same seed, and
 then the second's winner against the first's with `rooftree evaluate --energy`, whose turns with it
-in random order. Prints a row for each task. DIR keeps the runs and what was compared; the same
-command goes on behind them, so that a GPU lent for minutes will do: what is under way after
-`--minutes` is interrupted and resumed. `--show` prints the table of what DIR has.
+in random order. Prints a row for each task, and one on all variants whose energy its search
+measured: whether those about as fast differ, and what power they draw. DIR keeps the runs and what
+was compared; the same command goes on behind them, so that a GPU lent for minutes will do: what is
+under way after `--minutes` is interrupted and resumed. `--show` prints the tables of what DIR has.
 """
 
 from __future__ import annotations
@@ -22,15 +23,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.runs.folders.journal import read_events
 from mcts.errors import InputError, RooftreeError, WorldError
+from mcts.journal.record import read_result
 
 SEED, EVALUATIONS = 5, 40
 COLUMNS = (
     "task", "by time: us, mJ", "by energy: us, mJ", "energy of the second over the first, 95 %",
     "time, 95 %", "time under load", "saves 10 % at most 2 % slower",
 )  # fmt: skip
-SAVED, SLOWER = 0.9, 1.02
-_COMPARED = "compared.json"
+METERED_COLUMNS = (
+    "task", "variants metered", "at most 2 % slower than the fastest", "their energy over its",
+    "W above idle, at most 10 % slower", "W idle",
+)  # fmt: skip
+SAVED, SLOWER, NEAR = 0.9, 1.02, 1.1
+_COMPARED, _METERED = "compared.json", "metered.json"
 _GRACE_S = 30.0
 """How long a search that is interrupted may take to write what it has."""
 
@@ -54,6 +61,7 @@ def main() -> int:
         return error.exit_code
     try:
         print("\n".join(table(read(options.folder, options.tasks))))
+        print("\n".join(["", *metered_table(read_metered(options.folder, options.tasks))]))
     except RooftreeError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -78,6 +86,70 @@ def read(folder: Path, tasks: Sequence[str]) -> dict[str, Found]:
             raise InputError(f"{path} holds no comparison of this command") from None
         found[task] = told
     return found
+
+
+def read_metered(folder: Path, tasks: Sequence[str]) -> dict[str, list[Found]]:
+    """The variants whose energy was measured in a search for it, by task.
+
+    InputError for a file that is not of this command.
+    """
+    named = tasks or sorted(path.parent.name for path in folder.glob(f"*/{_METERED}"))
+    found: dict[str, list[Found]] = {}
+    for task in named:
+        path = folder / Path(task).name / _METERED
+        if not path.is_file():
+            continue
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            metered_row(task, told)
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{path} holds no energies of this command") from None
+        found[task] = told
+    return found
+
+
+def metered_table(found: dict[str, list[Found]]) -> list[str]:
+    """A row for each task, in Markdown."""
+    rows = [metered_row(task, variants) for task, variants in found.items()]
+    return [f"| {' | '.join(cells)} |" for cells in (METERED_COLUMNS, ["---"] * 6, *rows)]
+
+
+def metered_row(task: str, variants: Sequence[Found]) -> list[str]:
+    """The cells of a task. ValueError if no energy was measured."""
+    fastest = min(variants, key=lambda one: float(one["time_us"]))
+    alike = [one for one in variants if one["time_us"] <= SLOWER * fastest["time_us"]]
+    over = [one["energy_mj"] / fastest["energy_mj"] for one in alike]
+    near = [one for one in variants if one["time_us"] <= NEAR * fastest["time_us"]]
+    watts = [1e3 * one["energy_mj"] / (one["call_us"] or one["time_us"]) for one in near]
+    idle = [one["idle_w"] for one in variants if one["idle_w"]]
+    return [
+        task,
+        str(len(variants)),
+        str(len(alike)),
+        f"{min(over):.3f} to {max(over):.3f}",
+        f"{min(watts):.0f} to {max(watts):.0f}",
+        f"{min(idle):.0f} to {max(idle):.0f}" if idle else "–",
+    ]
+
+
+def metered(run: Path) -> list[Found]:
+    """What a run measured of each variant whose energy it knows; the fastest first."""
+    found = []
+    for node in read_result(tuple(read_events(run))).nodes:
+        verdict = node.verdict
+        if verdict is None or verdict.energy is None or verdict.timing is None:
+            continue
+        if node.duplicate_of is not None or node.candidate is None:
+            continue
+        energy = verdict.energy
+        found.append({
+            "tunables": dict(node.candidate.tunables),
+            "time_us": verdict.timing.median_us,
+            "energy_mj": energy.energy_mj,
+            "call_us": energy.call_us,
+            "idle_w": energy.idle_w,
+        })  # fmt: skip
+    return sorted(found, key=lambda one: float(one["time_us"]))
 
 
 def table(found: dict[str, Found]) -> list[str]:
@@ -129,10 +201,15 @@ def measure(task: str, options: argparse.Namespace) -> None:
             words += ["--memory", "off", "--out", str(run)]
         told = _rooftree([*words, "--json"], options)
         (run / "result.json").write_text(told, encoding="utf-8")
+    text = json.dumps(metered(folder / "energy"), indent=1)
+    (folder / _METERED).write_text(text + "\n", encoding="utf-8")
     second, first = (folder / each / "best" / "kernel.cu" for each in ("energy", "time"))
     words = ["evaluate", task, str(second), "--against", str(first), "--energy", *device, "--json"]
-    told = _rooftree(words, options)
-    (folder / _COMPARED).write_text(told, encoding="utf-8")
+    told = json.loads(_rooftree(words, options))
+    told["candidates"][0] |= {  # the folder may be anywhere
+        "candidate": str(second.relative_to(folder)), "over": str(first.relative_to(folder))
+    }  # fmt: skip
+    (folder / _COMPARED).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
 def _is_done(run: Path) -> bool:

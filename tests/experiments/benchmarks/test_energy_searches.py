@@ -11,8 +11,18 @@ from typing import Any
 import pytest
 
 from experiments.benchmarks.evidence import energy_searches
-from experiments.benchmarks.evidence.energy_searches import measure, read, table
+from experiments.benchmarks.evidence.energy_searches import (
+    measure,
+    metered,
+    metered_row,
+    read,
+    read_metered,
+    table,
+)
+from experiments.runs.folders.journal import read_events
 from mcts.errors import InputError
+from mcts.ports import Event
+from tests.support.commands import completed
 
 MEASURED: dict[str, Any] = {
     "time_us": 101.0, "baseline_us": 100.0, "speedup": 0.99, "speedup_low": 0.98,
@@ -22,6 +32,13 @@ MEASURED: dict[str, Any] = {
         "call_us": 113.3, "baseline_call_us": 110.0,
     },
 }  # fmt: skip
+METERED = [
+    {"tunables": {"BLOCK": each}, "time_us": us, "energy_mj": mj, "call_us": load, "idle_w": 127.0}
+    for each, us, mj, load in (
+        (64, 100.0, 60.0, 110.0), (128, 101.0, 63.0, 105.0), (256, 109.0, 66.0, None),
+        (512, 200.0, 40.0, 200.0),
+    )
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -38,6 +55,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         return json.dumps({"candidates": [MEASURED]})
 
     monkeypatch.setattr(energy_searches, "_rooftree", rooftree)
+    monkeypatch.setattr(energy_searches, "metered", lambda _run: [METERED[0]])
     return commands
 
 
@@ -56,7 +74,9 @@ def test_two_searches_differ_in_their_objective_alone_and_are_compared(
     winners = [f"{run}/best/kernel.cu" for run in runs]
     assert third[:5] == ["evaluate", "gelu", winners[1], "--against", winners[0]]
     assert "--energy" in third and third[third.index("--device") + 1] == "1"
-    assert read(tmp_path, []) == {"gelu": {"candidates": [MEASURED]}}
+    names = {"candidate": "energy/best/kernel.cu", "over": "time/best/kernel.cu"}
+    assert read(tmp_path, []) == {"gelu": {"candidates": [MEASURED | names]}}
+    assert read_metered(tmp_path, []) == {"gelu": [METERED[0]]}
 
 
 def test_what_is_there_is_not_done_again(tmp_path: Path, said: list[list[str]]) -> None:
@@ -80,6 +100,36 @@ def test_the_table_has_both_ratios_and_what_is_asked_of_them() -> None:
         in (lines[2])
     )
     assert lines[3].endswith("| no |")
+
+
+def test_variants_about_as_fast_are_told_by_energy_and_power() -> None:
+    assert metered_row("a", METERED) == [
+        "a", "4", "2", "1.000 to 1.050", "545 to 606", "127 to 127"
+    ]  # fmt: skip
+
+
+def test_a_run_tells_each_variant_of_which_it_knows_the_energy_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    words = ["optimize", "transpose", "--evaluator", "replay", "--evaluations", "4"]
+    completed(*words, "--seed", "1", "--out", run)
+    assert metered(run) == []
+    energy = {"energy_mj": 7.0, "low_mj": 6.9, "high_mj": 7.1, "window_s": 1.0, "idle_w": 120.0}
+
+    def with_energy(path: Path) -> list[Event]:
+        events = list(read_events(path))
+        for event in events:
+            if event.kind in ("measured", "confirmed"):
+                event.payload["evaluation"]["energy"] = energy
+        return events
+
+    monkeypatch.setattr(energy_searches, "read_events", with_energy)
+    found = metered(run)
+    assert len(found) == 5
+    assert all(one["energy_mj"] == 7.0 and one["idle_w"] == 120.0 for one in found)
+    assert [one["time_us"] for one in found] == sorted(one["time_us"] for one in found)
+    assert len({json.dumps(one["tunables"]) for one in found}) == len(found)
 
 
 def test_a_winner_without_energy_says_why() -> None:
