@@ -28,8 +28,8 @@ def p_text(p: float) -> str:
 
 def energy_text(energy: Energy) -> str:
     """``12.3 mJ per call (12.1 to 12.5) above 80 W idle, the baseline's 20.1 mJ, 0.612 of it
-    (0.61 to 0.615), at 31.2 us a call under load``, and after a semicolon what the sensor could not
-    resolve."""
+    (0.61 to 0.615), at 31.2 us a call under load and the board's limit of 700 W``, and after a
+    semicolon what the sensor could not resolve."""
     text = f"{energy.energy_mj:.4g} mJ per call ({energy.low_mj:.4g} to {energy.high_mj:.4g})"
     if energy.idle_w is not None:
         text += f" above {energy.idle_w:.0f} W idle"
@@ -40,6 +40,8 @@ def energy_text(energy: Energy) -> str:
             text += f" ({energy.ratio_low:.3g} to {energy.ratio_high:.3g})"
     if energy.call_us is not None:
         text += f", at {energy.call_us:.4g} us a call under load"
+    if energy.at_limit:
+        text += f" and the board's limit of {energy.limit_w:.0f} W"
     return text + (f"; {energy.limits}" if energy.limits else "")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -199,6 +200,10 @@ class Timing(Latency):
         return self.model_copy(update={**bare, "shapes": shapes})
 
 
+AT_LIMIT = 0.95
+"""Share of a board's limit of power from which on it counts as reached: sensors err by 5 %."""
+
+
 class Energy(Noun):
     """Energy per call in millijoules over a window of `window_s` seconds, with its interval.
 
@@ -206,7 +211,8 @@ class Energy(Noun):
     the baseline's energy per call, measured in the same way beside it, and `ratio_low` and
     `ratio_high` the 95 % interval of the candidate's over it; `call_us` and `baseline_call_us` how
     long a call took meanwhile, which at the board's limit of power is longer than in the short
-    blocks of a timing; `limits` says what the sensor could not resolve.
+    blocks of a timing; `limit_w` the power that the board is held to; `limits` says what the sensor
+    could not resolve.
     """
 
     energy_mj: float = Field(gt=0)
@@ -220,6 +226,7 @@ class Energy(Noun):
     windows: int | None = Field(default=None, gt=0)
     call_us: float | None = Field(default=None, gt=0)
     baseline_call_us: float | None = Field(default=None, gt=0)
+    limit_w: float | None = Field(default=None, gt=0)
     limits: str = ""
 
     @property
@@ -229,6 +236,21 @@ class Energy(Noun):
             return self.ratio_low, self.ratio_high
         over = self.baseline_mj or self.energy_mj
         return self.low_mj / over, self.high_mj / over
+
+    @property
+    def power_w(self) -> float | None:
+        """What the board draws while the candidate runs, idling included; None if not known."""
+        if self.call_us is None or self.idle_w is None:
+            return None
+        return 1e3 * self.energy_mj / self.call_us + self.idle_w
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether that is all that the board may draw, as far as its sensor can tell.
+
+        A kernel there takes less energy only if it takes less time under load.
+        """
+        return (self.power_w or 0.0) >= AT_LIMIT * (self.limit_w or math.inf)
 
 
 class Evaluation(Noun):

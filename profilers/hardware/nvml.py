@@ -1,4 +1,4 @@
-"""The energy counter of a GPU, read through NVML without a CUDA context."""
+"""The energy counter of a GPU and its limit of power, read through NVML without a CUDA context."""
 
 from __future__ import annotations
 
@@ -45,6 +45,13 @@ class NvmlEnergy:
             raise EnergyUnavailable("this GPU has no energy counter") from None
         except self._nvml.NVMLError as error:
             raise EnergyUnavailable(f"the energy counter cannot be read: {error}") from None
+
+    def limit_w(self) -> float | None:
+        """The power that the board is held to, in watts; None if it does not say."""
+        try:
+            return float(self._nvml.nvmlDeviceGetEnforcedPowerLimit(self._handle)) / 1e3
+        except self._nvml.NVMLError:
+            return None
 
     def close(self) -> None:
         """Shut NVML down."""

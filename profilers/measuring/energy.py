@@ -52,6 +52,10 @@ class EnergySensor(Protocol):
         """Millijoules since some fixed moment. EnergyUnavailable if it cannot be read."""
         ...
 
+    def limit_w(self) -> float | None:
+        """The power that the board is held to, in watts; None if that is not known."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnergyPlan:
@@ -212,6 +216,7 @@ class _Meter:
             windows=len(taken),
             call_us=candidate_us,
             baseline_call_us=baseline_us,
+            limit_w=self.sensor.limit_w(),
             limits=(
                 f"the idle device's {idle_w[0]:.4g} W before and "
                 f"{idle_w[-1]:.4g} W after are taken off; the counter moves every "

@@ -114,6 +114,8 @@ def confirmed_at(evaluation: Evaluation, share: float) -> Evaluation:
                 window_s=2.0,
                 baseline_mj=20.0,
                 call_us=31.25,
+                idle_w=80.0,
+                limit_w=480.0,
                 limits="the counter moves every 100 ms",
             ),
         }
@@ -161,8 +163,8 @@ def test_the_closing_words_tell_both_speedups_and_how_well_they_are_known(
     assert f", {0.9 * searched:.2f}x over the baseline's" in text
     for words in (
         "smallest difference this run can resolve: 0.40 %",
-        "12.34 mJ per call (12.1 to 12.5), the baseline's 20 mJ, 0.617 of it",
-        "0.617 of it, at 31.25 us a call under load",
+        "12.34 mJ per call (12.1 to 12.5) above 80 W idle, the baseline's 20 mJ, 0.617 of it",
+        "0.617 of it, at 31.25 us a call under load and the board's limit of 480 W",
         "isolation     partial (without landlock)",
         "refused       1 side_stream",
         "note          clocks were not locked <here>",

@@ -37,6 +37,7 @@ class Board:
     drift_per_s: float = 0.0
     now: float = 0.0
     total_mj: float = 0.0
+    limit: float | None = 540.0
     _next: float = 0.0
     _seen_j: float = field(default=0.0)
 
@@ -58,6 +59,9 @@ class Board:
 
     def read_mj(self) -> float:
         return math.floor(self.total_mj / self.quantum_mj) * self.quantum_mj
+
+    def limit_w(self) -> float | None:
+        return self.limit
 
     def clock(self) -> float:
         return self.now
@@ -121,8 +125,19 @@ def test_energy_per_call_is_net_of_the_idle_device() -> None:
     assert found.energy_mj == pytest.approx(after.net_mj, rel=0.02)
     assert found.baseline_mj == pytest.approx(before.net_mj, rel=0.02)
     assert found.idle_w == pytest.approx(IDLE_W, rel=0.02)
+    assert found.limit_w == 540.0 and found.power_w == pytest.approx(480.0, rel=0.02)
+    assert not found.at_limit
     assert "moves every 100 ms" in found.limits
     assert found.call_us == pytest.approx(290.0) and found.baseline_call_us == pytest.approx(310.0)
+
+
+@pytest.mark.parametrize(("limit", "reached"), [(None, False), (520.0, False), (500.0, True)])
+def test_work_at_the_boards_limit_of_power_is_told(limit: float | None, reached: bool) -> None:
+    board, before, after = contest(1)
+    board.limit = limit
+    found = measure(board, before, after)
+    assert (found.limit_w, found.at_limit) == (limit, reached)
+    assert not found.model_copy(update={"call_us": None}).at_limit
 
 
 def test_a_window_is_long_against_the_sensor() -> None:
@@ -225,20 +240,26 @@ class FakeNvml(types.ModuleType):
             raise self.NVMLError_NotSupported
         return self.mig, self.mig
 
+    def nvmlDeviceGetEnforcedPowerLimit(self, _handle: str) -> int:
+        if self.mig is None:
+            raise self.NVMLError_NotSupported
+        return 700_000
+
     def nvmlDeviceGetTotalEnergyConsumption(self, _handle: str) -> int:
         if not self.counter:
             raise self.NVMLError_NotSupported
         return 1234
 
 
-@pytest.mark.parametrize("mig", [None, 0])
-def test_the_counter_is_read_in_millijoules(
-    mig: int | None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("mig", "limit_w"), [(None, None), (0, 700.0)])
+def test_the_counter_is_read_in_millijoules_and_the_limit_in_watts(
+    mig: int | None, limit_w: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nvml = FakeNvml(mig=mig)
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     with NvmlEnergy("GPU-1") as sensor:
         assert sensor.read_mj() == 1234.0
+        assert sensor.limit_w() == limit_w
     assert nvml.open == 0
 
 
