@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from profilers.kernelbench.shared.variations import PATTERNS, kinds_beyond
+from profilers.kernelbench.shared.variations import ALIKE, kinds_beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,10 @@ class VerificationRound:
     @property
     def expecting(self) -> dict[str, bool]:
         """What the oracle is told when it is asked what to expect."""
-        kinds = set(self.kinds)
-        return {"conditioned": bool(kinds), "patterned": bool(kinds) and kinds <= set(PATTERNS)}
+        return {
+            "conditioned": bool(self.kinds),
+            "alike": any(kind in ALIKE for kind in self.kinds),
+        }
 
     @property
     def label(self) -> str:

@@ -3,9 +3,13 @@
 Two questions are asked of an output.
 
 Is it right? An element is right if |out - expected| <= absolute + relative * |expected|, or if it
-is off by at most `HONEST_FACTOR` times (`PATTERN_FACTOR` in rows that have a pattern) the greatest
-error that an honest run of the problem's own model makes on the same inputs, whichever allows more.
-NaN and infinities are right only where the same is expected.
+is off by at most `HONEST_FACTOR` times the greatest error that an honest run of the problem's own
+model makes on the same inputs, whichever allows more. Where rows are equal, tied or in order, all
+terms of a sum round alike, and one that is added up term by term is off in proportion to their
+number, not to its root: 18 times as far as one in 16 parts, 4096 terms deep. So float32 may be off
+there by `ALIKE_FACTOR` times that error, but not by more than `ALIKE_SHARE` of the output's scale,
+which orders of summation do not come to and other mistakes do. NaN and infinities are right only
+where the same is expected.
 
 Was it computed in the precision that the task asks for? The root mean square error, over all of an
 output and over each of 64 regions of it, is divided by that of the honest run; `error_ratio` is
@@ -29,12 +33,8 @@ from profilers.kernelbench.oracle.region_stats import RegionStats, region_size, 
 
 HONEST_FACTOR = 8.0
 """How many times the honest run's greatest error an element may be off, besides the tolerance."""
-PATTERN_FACTOR = 64.0
-"""The same where rows are equal, tied, in order or sparse, for float32 and wider.
-
-All terms of a sum round alike there, so that one that is added up term by term is off in proportion
-to their number, not to its root: 18 times as far as one in 16 parts, 4096 terms deep.
-"""
+ALIKE_FACTOR = 64.0
+ALIKE_SHARE = 2.0**-11  # what an operand loses when it is rounded to TF32
 _STEADY = 0.125  # a region's honest error counts as at least this share of the whole's
 _LUCK = 16.0
 _CACHED = 2**22  # elements
@@ -75,8 +75,8 @@ class Errors:
 class ExpectedLeaf:
     """One output tensor as it should be; `values` are wider than `dtype` if that is a float.
 
-    `scale` is their root mean square, `honest` the errors of the problem's own model, of which an
-    element may be `error_factor` times the greatest off.
+    `scale` is their root mean square, `honest` the errors of the problem's own model. `alike` says
+    that the terms of its sums may all round alike.
     """
 
     path: str
@@ -84,7 +84,7 @@ class ExpectedLeaf:
     dtype: Any
     honest: Errors
     scale: float
-    error_factor: float = HONEST_FACTOR
+    alike: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -151,7 +151,7 @@ def compare_leaf(
     mean square error over the output's own, are None for integers.
     """
     honest = leaf.honest if honest is None else honest
-    slack = leaf.error_factor * honest.max
+    slack = _slack(leaf, honest.max)
 
     def allowed(wide: Any) -> Any:
         return (absolute + relative * wide.abs()).clamp_(min=slack)
@@ -185,6 +185,14 @@ def compare_leaf(
         answer |= _first_wrong(got, leaf, rows)
         answer["region"] = where_wrong([row.mismatches for row in rows], elements)
     return answer
+
+
+def _slack(leaf: ExpectedLeaf, honest: float) -> float:
+    """How far an element may be off by the greatest error of an honest run."""
+    usual = HONEST_FACTOR * honest
+    if not leaf.alike or not leaf.dtype.is_floating_point or leaf.dtype.itemsize < 4:
+        return usual
+    return max(usual, min(ALIKE_FACTOR * honest, ALIKE_SHARE * leaf.scale))
 
 
 def close_everywhere(got: Any, wanted: Any, *, relative: float, absolute: float) -> bool:

@@ -7,13 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from profilers.kernelbench.oracle.comparison import (
-    PATTERN_FACTOR,
-    Errors,
-    ExpectedLeaf,
-    half_ulp_at,
-    scale_of,
-)
+from profilers.kernelbench.oracle.comparison import Errors, ExpectedLeaf, half_ulp_at, scale_of
 from profilers.kernelbench.oracle.model_state import (
     precision,
     restored_state,
@@ -111,14 +105,12 @@ class ReferenceModel:
 
         return call
 
-    def expect(
-        self, inputs: Any, *, conditioned: bool = False, patterned: bool = False
-    ) -> Expectation:
+    def expect(self, inputs: Any, *, conditioned: bool = False, alike: bool = False) -> Expectation:
         """The expected outputs for `inputs`, and the errors of the honest run.
 
         If `conditioned`, what the last bit of the inputs changes counts as an error of that run:
-        where a model is sensitive, no other way to compute it is closer. If `patterned`, elements
-        may be `PATTERN_FACTOR` times as far off.
+        where a model is sensitive, no other way to compute it is closer. `alike` is kept in
+        what is expected.
         """
         honest = self.run(inputs)
         if self._tf32:
@@ -129,8 +121,7 @@ class ReferenceModel:
         leaves = tuple(
             _leaf(path, tensor, truth.pop(path), oracle) for path, tensor in tensors(honest)
         )
-        if patterned:
-            leaves = tuple(_with_more_room(leaf) for leaf in leaves)
+        leaves = tuple(replace(leaf, alike=alike) for leaf in leaves)
         if conditioned and wide is not None:
             leaves = self._conditioned(leaves, inputs, honest)
         implausible = any(
@@ -141,7 +132,7 @@ class ReferenceModel:
         if implausible and self._plan not in (None, "unknown"):
             self._plan = None  # the rows are not independent after all
             del leaves, wide, truth, honest
-            return self.expect(inputs, conditioned=conditioned, patterned=patterned)
+            return self.expect(inputs, conditioned=conditioned, alike=alike)
         return Expectation(leaves=leaves, output=mapped(honest, _emptied), oracle=oracle)
 
     def _conditioned(
@@ -303,13 +294,6 @@ def _leaf(path: str, honest: Any, truth: Any, oracle: ExpectedPrecision) -> Expe
     return ExpectedLeaf(
         path=f"output{path}", values=truth, dtype=honest.dtype, honest=errors, scale=scale
     )
-
-
-def _with_more_room(leaf: ExpectedLeaf) -> ExpectedLeaf:
-    """`leaf` as it may be where rows have a pattern; in half precision sums are not what errs."""
-    floats = leaf.dtype.is_floating_point or leaf.dtype.is_complex
-    wide = floats and leaf.dtype.itemsize >= 4
-    return replace(leaf, error_factor=PATTERN_FACTOR) if wide else leaf
 
 
 def _last_bits_changed(inputs: Any) -> Any:

@@ -188,7 +188,7 @@ class OracleSession:
         draw.expectation = self._reference.expect(
             draw.inputs,
             conditioned=request.get("conditioned", False),
-            patterned=request.get("patterned", False),
+            alike=request.get("alike", False),
         )
         self._memory.trim()
         leaves = draw.expectation.leaves

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 NEAR = ("scaled", "signed", "batch")
 VALUES = ("offset", "large", "small", "tiny", "denormal", "spike")
 PATTERNS = ("equal", "tied", "sorted", "sparse")
+ALIKE = ("equal", "tied", "sorted")
+"""Rows in which all terms of a sum may round alike."""
 KINDS = (*VALUES, *PATTERNS)
 _BEYOND = "beyond:"
 

@@ -43,20 +43,21 @@ def test_a_failure_there_is_named_as_such() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variation", "conditioned", "patterned"),
+    ("variation", "conditioned", "alike"),
     [
         ("given", False, False),
         ("scaled", False, False),
         (beyond(VALUES), True, False),
         (beyond(PATTERNS), True, True),
         (beyond(("sorted",)), True, True),
+        (beyond(("sparse",)), True, False),
     ],
 )
 def test_what_is_expected_depends_on_the_rows(
-    variation: str, conditioned: bool, patterned: bool
+    variation: str, conditioned: bool, alike: bool
 ) -> None:
     expecting = VerificationRound(variation).expecting
-    assert expecting == {"conditioned": conditioned, "patterned": patterned}
+    assert expecting == {"conditioned": conditioned, "alike": alike}
 
 
 def test_a_policy_of_before_is_one_of_drawn_inputs() -> None:

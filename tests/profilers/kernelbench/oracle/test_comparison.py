@@ -12,8 +12,6 @@ torch: Any = pytest.importorskip("torch")
 
 from profilers.kernelbench.oracle.beyond import vary  # noqa: E402
 from profilers.kernelbench.oracle.comparison import (  # noqa: E402
-    HONEST_FACTOR,
-    PATTERN_FACTOR,
     Errors,
     ExpectedLeaf,
     compare_leaf,
@@ -97,25 +95,48 @@ def test_a_lower_precision_inside_is_seen(terms: int, bits: int, least: float) -
     assert found["error_ratio"] > least
 
 
-def test_where_rows_have_a_pattern_sums_may_be_added_up_term_by_term() -> None:
+@pytest.mark.parametrize("parts", [1, 16])
+def test_where_terms_round_alike_a_sum_may_be_added_up_term_by_term(parts: int) -> None:
     generator = torch.Generator().manual_seed(0)
     a = torch.randn(16, 4096, generator=generator)
     b = torch.randn(4096, 512, generator=generator)
     vary([a, b], PATTERNS, 0)
-    parts = [fused_one_by_one(x, y) for x, y in zip(a.chunk(16, 1), b.chunk(16, 0), strict=True)]
-    expected = leaf(a.double() @ b.double(), torch.stack(parts).sum(0))
+    pairs = zip(a.chunk(parts, 1), b.chunk(parts, 0), strict=True)
+    honest = torch.stack([fused_one_by_one(x, y) for x, y in pairs]).sum(0)
+    expected = leaf(a.double() @ b.double(), honest)
     others = {"serial": fused_one_by_one(a, b), "tf32": rounded(a, 10) @ rounded(b, 10)}
-    wrong = {}
-    for name, other in others.items():
-        for factor in (HONEST_FACTOR, PATTERN_FACTOR):
-            found = compare(other, replace(expected, error_factor=factor))
-            wrong[name, factor] = found["mismatches"] > 0 or found["error_ratio"] > K
-    assert wrong == {
-        ("serial", HONEST_FACTOR): True,
-        ("serial", PATTERN_FACTOR): False,
-        ("tf32", HONEST_FACTOR): True,
-        ("tf32", PATTERN_FACTOR): True,
+    wrong = {
+        (name, alike): compare(other, replace(expected, alike=alike))["mismatches"] > 0
+        for name, other in others.items()
+        for alike in (False, True)
     }
+    assert wrong == {
+        ("serial", False): parts > 1, ("serial", True): False,
+        ("tf32", False): True, ("tf32", True): True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dtype", "error", "allowed"),
+    [
+        (torch.float32, 1e-6, 64e-6),
+        (torch.float64, 1e-6, 64e-6),
+        (torch.float32, 2e-5, 2.0**-11),
+        (torch.float32, 1e-3, 8e-3),  # as of convolutions in TF32
+        (torch.bfloat16, 1e-6, 8e-6),
+    ],
+)
+def test_of_what_other_orders_of_summation_do_not_explain_no_more_is_allowed(
+    dtype: Any, error: float, allowed: float
+) -> None:
+    values = torch.ones(4096, dtype=torch.float64)
+    honest = Errors(rms=error, max=error, regions=())
+    expected = ExpectedLeaf(
+        path="output", values=values, dtype=dtype, honest=honest, scale=1.0, alike=True
+    )
+    for factor, wrong in ((0.99, 0), (1.01, 4096)):
+        got = values + factor * allowed  # in float64, so that no rounding adds to it
+        assert compare(got, expected, tolerance=0.0)["mismatches"] == wrong
 
 
 def test_bfloat16_products_within_the_tolerance_are_told_apart() -> None:

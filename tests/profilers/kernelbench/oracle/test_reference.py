@@ -9,10 +9,6 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.kernelbench.oracle.comparison import (  # noqa: E402
-    HONEST_FACTOR,
-    PATTERN_FACTOR,
-)
 from profilers.kernelbench.oracle.model_state import to_tf32  # noqa: E402
 from profilers.kernelbench.oracle.reference import ReferenceModel  # noqa: E402
 from profilers.kernelbench.oracle.slicing import plan_batch  # noqa: E402
@@ -43,26 +39,6 @@ def test_the_truth_is_computed_in_double_and_weights_come_back(tmp_path: Path) -
     assert 0 < leaf.honest.rms < 1e-6 * leaf.scale
     assert torch.equal(made.model.linear.weight, before)
     assert torch.get_default_dtype() == torch.float32
-
-
-@pytest.mark.parametrize(
-    ("output", "factor"),
-    [("x", PATTERN_FACTOR), ("x.double()", PATTERN_FACTOR), ("x.half()", HONEST_FACTOR),
-     ("x.bfloat16()", HONEST_FACTOR), ("x.argmax(1)", HONEST_FACTOR)],
-)  # fmt: skip
-def test_rows_with_a_pattern_leave_more_room_to_single_precision(
-    tmp_path: Path, output: str, factor: float
-) -> None:
-    model = f"""
-def forward(self, x):
-    return {output}
-"""
-    made, inputs = reference(write(tmp_path, model, inputs="[torch.rand(8, 16)]"))
-    for conditioned in (False, True):
-        (leaf,) = made.expect(inputs, conditioned=conditioned, patterned=True).leaves
-        assert leaf.error_factor == factor
-        (leaf,) = made.expect(inputs, conditioned=conditioned).leaves
-        assert leaf.error_factor == HONEST_FACTOR
 
 
 def test_by_parts_it_is_the_same_as_whole(tmp_path: Path) -> None:
