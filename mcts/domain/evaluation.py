@@ -201,7 +201,7 @@ class Timing(Latency):
 
 
 AT_LIMIT = 0.95
-"""Share of a board's limit of power from which on it counts as reached: sensors err by 5 %."""
+"""Share of its limit of power at which a board counts as being there: sensors err by 5 %."""
 
 
 class Energy(Noun):
@@ -248,7 +248,7 @@ class Energy(Noun):
     def at_limit(self) -> bool:
         """Whether that is all that the board may draw, as far as its sensor can tell.
 
-        A kernel there takes less energy only if it takes less time under load.
+        Hardly a kernel there takes less energy without taking less time under load.
         """
         return (self.power_w or 0.0) >= AT_LIMIT * (self.limit_w or math.inf)
 

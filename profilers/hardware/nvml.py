@@ -49,9 +49,10 @@ class NvmlEnergy:
     def limit_w(self) -> float | None:
         """The power that the board is held to, in watts; None if it does not say."""
         try:
-            return float(self._nvml.nvmlDeviceGetEnforcedPowerLimit(self._handle)) / 1e3
+            limit_mw = float(self._nvml.nvmlDeviceGetEnforcedPowerLimit(self._handle))
         except self._nvml.NVMLError:
             return None
+        return limit_mw / 1e3 or None
 
     def close(self) -> None:
         """Shut NVML down."""

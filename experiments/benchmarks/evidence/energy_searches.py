@@ -61,7 +61,8 @@ def main() -> int:
         return error.exit_code
     try:
         print("\n".join(table(read(options.folder, options.tasks))))
-        print("\n".join(["", *metered_table(read_metered(options.folder, options.tasks))]))
+        if variants := read_metered(options.folder, options.tasks):
+            print("\n".join(["", *metered_table(variants)]))
     except RooftreeError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -89,7 +90,8 @@ def read(folder: Path, tasks: Sequence[str]) -> dict[str, Found]:
 
 
 def read_metered(folder: Path, tasks: Sequence[str]) -> dict[str, list[Found]]:
-    """The variants whose energy was measured in a search for it, by task.
+    """The variants whose energy was measured in a search for it, by task; tasks without any are
+    left out.
 
     InputError for a file that is not of this command.
     """
@@ -101,6 +103,8 @@ def read_metered(folder: Path, tasks: Sequence[str]) -> dict[str, list[Found]]:
             continue
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
+            if told == []:
+                continue
             metered_row(task, told)
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{path} holds no energies of this command") from None
@@ -148,6 +152,7 @@ def metered(run: Path) -> list[Found]:
             "energy_mj": energy.energy_mj,
             "call_us": energy.call_us,
             "idle_w": energy.idle_w,
+            "limit_w": energy.limit_w,
         })  # fmt: skip
     return sorted(found, key=lambda one: float(one["time_us"]))
 
