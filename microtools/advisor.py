@@ -163,11 +163,7 @@ class RooflineAdvisor(Advisor):
 
     def _relief(self, context: KernelContext, name: str) -> Relief | None:
         """What following a tool's advice leaves; None where nobody says. What others raise."""
-        tool = self._by_name[name]
-        assumed = RELIEFS.get(name) if tool in registry.builtin() else None
-        make = getattr(tool, "relief", None) or assumed
-        relief = make(context) if make is not None else None
-        return None if relief is None else checked(relief)
+        return relief_of(self._by_name[name], context)
 
     def _score(
         self, findings: Sequence[Finding], *, beside: Sequence[Finding], share: float
@@ -178,6 +174,14 @@ class RooflineAdvisor(Advisor):
 
     def _of_level(self, system: bool) -> list[MicroTool]:
         return [tool for tool in self._tools if (tool.level == "system") is system]
+
+
+def relief_of(tool: MicroTool, context: KernelContext) -> Relief | None:
+    """What following a tool's advice leaves; None where nobody says. What the tool raises."""
+    assumed = RELIEFS.get(tool.name) if tool in registry.builtin() else None
+    make = getattr(tool, "relief", None) or assumed
+    relief = make(context) if make is not None else None
+    return None if relief is None else checked(relief)
 
 
 def _longest(profile: Profile) -> KernelProfile:

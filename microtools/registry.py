@@ -39,17 +39,17 @@ def builtin() -> tuple[Tool, ...]:
 
 
 def summary(tool: MicroTool) -> str:
-    """What a tool looks for, in a sentence: the first one of its module, or of its own text."""
+    """What a tool looks for: the first paragraph of its module's text, or of its own."""
     for level in (instruction, kernel, system):
         module = sys.modules.get(f"{level.__name__}.{tool.name}")
         if module is not None and getattr(module, "TOOL", None) is tool:
-            return _first_sentence(module.__doc__)
+            return _first_paragraph(module.__doc__)
     if isinstance(tool, Tool):
-        return _first_sentence(getattr(sys.modules.get(tool.judge.__module__), "__doc__", None))
-    return _first_sentence(type(tool).__doc__)
+        return _first_paragraph(getattr(sys.modules.get(tool.judge.__module__), "__doc__", None))
+    return _first_paragraph(type(tool).__doc__)
 
 
-def _first_sentence(text: str | None) -> str:
+def _first_paragraph(text: str | None) -> str:
     return " ".join((text or "").strip().partition("\n\n")[0].split())
 
 

@@ -220,4 +220,4 @@ RELIEFS: Mapping[str, Callable[[KernelContext], Relief | None]] = {
         _each((*_GLOBAL_WAITS, *_SHARED_WAITS, m.STALL_MEMBAR), _ATOMICS_LEFT),
     ),
 }
-"""By the tool's name. Of no use where DRAM is full for good reason: `dram_saturated` has none."""
+"""By the tool's name. None for those whose repair no counter foretells, as of `dram_saturated`."""

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mcts.domain import BoundClass, Evaluation, Finding, Guidance, KernelTask, Level, Profile, Work
+from mcts.microtool.relief import Relief
 from mcts.microtool.tool import ANY, KernelContext, MicroTool
 from microtools import registry
-from microtools.advisor import RooflineAdvisor
+from microtools.advisor import RooflineAdvisor, relief_of
 
 
 class ChosenTools:
@@ -67,6 +68,9 @@ class _Ungated:
     @property
     def symptom_of(self) -> frozenset[str]:
         return frozenset(getattr(self.tool, "symptom_of", ()))
+
+    def relief(self, context: KernelContext) -> Relief | None:
+        return relief_of(self.tool, context)
 
     def examine(self, context: KernelContext) -> Finding | None:
         finding = self.tool.examine(context)

@@ -1,7 +1,9 @@
 """The configuration of a run as `run.json` shows it since its version 2: flat.
 
-It is a published shape, which scripts of others read: an option that is new to the run's own
-configuration comes here with the next version.
+It is a published shape, which scripts of others read. An option that is new to a run's own
+configuration comes here too, with what runs did before as its default, and to `PLACES` of
+`first_format.py`, which says where it stands in the run's; `run.json`'s version changes when a
+field goes or means something else.
 """
 
 from __future__ import annotations
@@ -10,9 +12,11 @@ from pathlib import Path
 
 from pydantic import Field
 
+from experiments.runs.options import names
 from experiments.runs.options.config import RecordingReference, RunConfig
 from experiments.runs.options.first_format import flat
 from experiments.runs.options.libraries import LibraryReference
+from experiments.runs.options.option_conflicts import ASKS_NO_MODEL
 from mcts.domain import DialectField, Noun, Policy
 from mcts.options.model import Feedback, PromptForm, Protocol, Roles
 from mcts.options.search import Objective
@@ -93,15 +97,24 @@ class ConfigDocument(Noun):
 
     @classmethod
     def of(cls, config: RunConfig) -> ConfigDocument:
-        """The configuration with names for paths, and without the address of a model's server."""
+        """The configuration with names for paths, and without addresses of servers."""
         table = flat(config.model_dump(mode="json"))
-        asking = {k: v for k, v in table["asking"].items() if k in AskingDocument.model_fields}
+        asking = {name: table["asking"][name] for name in AskingDocument.model_fields}
+        asking |= {name: _named(asking[name]) for name in ("cache", "record", "replay")}
         table |= {
-            "task": Path(config.task).name,
+            "task": _named(config.task),
+            "evaluator": names.split(config.judging.evaluator)[0],
             "memory": None,
             "api_base": None,
-            "asking": None if config.search.proposer == "scripted" else asking,
+            "includes": [_named(folder) for folder in table["includes"]],
+            "asking": None if config.search.proposer in ASKS_NO_MODEL else asking,
         }
-        if config.recording is not None:
-            table["recording"] = {**table["recording"], "path": Path(config.recording.path).name}
-        return cls(**{name: value for name, value in table.items() if name in cls.model_fields})
+        for name in ("recording", "library"):
+            if table[name] is not None:
+                table[name] = {**table[name], "path": _named(table[name]["path"])}
+        return cls(**{name: table[name] for name in cls.model_fields})
+
+
+def _named(path: str | None) -> str | None:
+    """The last part of a path."""
+    return None if path is None else Path(path).name

@@ -9,13 +9,17 @@ from mcts.domain import (
     Evidence,
     Finding,
     Profile,
+    Work,
 )
 from mcts.domain import metrics as m
 from mcts.microtool.tool import ANY, Tool
 from microtools import registry
+from microtools.advisor import RooflineAdvisor
+from microtools.reliefs import RELIEFS
 from microtools.toolbox import ChosenTools
 from tests.microtools.contexts import H200, kernel, roofline
 from tests.microtools.test_advisor import TASK
+from tests.microtools.test_tools import TRIGGERS
 from tests.support.evaluations import measured
 
 BUSY = kernel({m.DRAM: 92.0, m.SM: 20.0, m.MEMORY: 92.0})
@@ -79,6 +83,19 @@ def test_what_only_follows_from_another_finding_was_found(
     )  # fmt: skip
     monkeypatch.setattr(registry, "available", lambda: ((*registry.builtin(), consequence), ()))
     assert "nothing found" not in look("dram_saturated", "after")[1]
+
+
+@pytest.mark.parametrize("name", sorted(set(TRIGGERS) & set(RELIEFS)))
+def test_a_chosen_tool_tells_the_same_gain_as_one_that_runs_by_rule(name: str) -> None:
+    context = TRIGGERS[name].firing(1.0)
+    (tool,) = [tool for tool in registry.builtin() if tool.name == name]
+    profile = context.profile.model_copy(update={"roofline": roofline(min(tool.affinity))})
+    work = Work.of(TASK) or profile.work
+    by_rule = RooflineAdvisor([tool]).examine(work=work, profile=profile, time_us=100.0)
+    chosen = ChosenTools().run([name], TASK, measured(100.0), profile)
+    assert [one.expected_gain for one in chosen.findings] == [
+        one.expected_gain for one in by_rule.findings
+    ]
 
 
 def test_every_tool_says_in_a_sentence_what_it_looks_for() -> None:

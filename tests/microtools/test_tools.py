@@ -50,6 +50,8 @@ def _speak(name: str, part: float) -> Finding:
 
 
 def test_every_tool_has_a_trigger_and_every_name_is_used_once() -> None:
+    missing = set(TOOLS) - set(TRIGGERS)
+    assert not missing, f"{missing} need a Trigger in tests/microtools/triggers_*.py"
     assert set(TRIGGERS) == set(TOOLS)
     assert len(TOOLS) == len(registry.builtin())
 
@@ -209,5 +211,7 @@ def test_every_file_is_a_tool_that_is_found() -> None:
 
 
 def test_no_two_tools_have_the_same_place() -> None:
-    places = [tool.order for tool in registry.builtin()]
-    assert places == sorted(set(places))
+    taken: dict[int, str] = {}
+    for tool in registry.builtin():
+        other = taken.setdefault(tool.order, tool.name)
+        assert other == tool.name, f"{tool.name} needs an `order` that {other} has not"

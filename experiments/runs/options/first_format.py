@@ -39,7 +39,8 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "asking": ("model",),
     "search_settings": ("search", "algorithm", "constants"),
 }
-"""Where an entry of format 1 stands since; every other entry stands where it stood."""
+"""Where an entry of format 1 stands since, and options that came later under the name that
+`run.json` has for them; every other entry stands where it stood."""
 
 
 def tables_of_format_2(table: Mapping[str, Any]) -> list[str]:

@@ -31,7 +31,8 @@ from experiments.runs.wiring.choosing import (
 )
 from mcts.errors import InputError
 from mcts.options import Algorithm, JudgingOptions, Limits, ModelOptions
-from mcts.search.puct import PuctSettings
+from mcts.search.catalogue import searches
+from mcts.search.puct_constants import PuctConstants
 
 STOP_WITHIN = 0.1
 
@@ -161,10 +162,11 @@ def _is_address(argument: str) -> bool:
 
 
 def _algorithm(asked: Algorithm, proposer: str) -> Algorithm:
-    """What was asked for. With a model `expected_improvement` is off unless it was asked for: a
-    model writes code, and has no space in which the run's times could point somewhere.
+    """What was asked for. With a model a tree search's `expected_improvement` is off unless it was
+    asked for: a model writes code, and has no space in which the run's times could point somewhere.
     """
-    if proposer != LLM or asked.name != PuctSettings.name:
+    kind = searches().get(asked.name)
+    if proposer != LLM or kind is None or not issubclass(kind, PuctConstants):
         return asked
     constants = {"expected_improvement": 0, **asked.constants}
     return asked.model_copy(update={"constants": constants})

@@ -13,7 +13,6 @@ from mcts.errors import InputError
 
 Stage = Literal["sft", "rft", "grpo"]
 STAGES: tuple[Stage, ...] = ("sft", "rft", "grpo")
-Share = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 
 

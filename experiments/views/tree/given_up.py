@@ -11,8 +11,8 @@ from mcts.journal.record import outcome_of
 from mcts.journal.runlog import DAMAGES, as_started_now
 from mcts.ports import Event
 from mcts.search.backup import settle
+from mcts.search.catalogue import searches
 from mcts.search.prune import is_closed
-from mcts.search.puct import PuctSettings
 from mcts.search.puct_constants import PuctConstants
 from mcts.search.tree import Tree
 
@@ -56,9 +56,11 @@ _DOUBLINGS = 20
 def _constants_of(started: Mapping[str, Any]) -> PuctConstants | None:
     """The constants as they were; those that an older version had besides are of no use here.
 
-    None for a search other than the tree search.
+    None for a search other than the tree search and its variants.
     """
-    if started["search"] != PuctSettings.__name__:
+    kinds = {kind.__name__: kind for kind in searches().values()}
+    kind = kinds.get(started["search"])
+    if kind is None or not issubclass(kind, PuctConstants):
         return None
     known = {constant.name for constant in fields(PuctConstants)}
     written = started["settings"]

@@ -19,11 +19,12 @@ from codegen.export.header import header
 from codegen.export.model_new import model_new
 from experiments.deliverables import reproduce
 from experiments.deliverables.best import Delivery, read_delivery
-from experiments.deliverables.config_document import AskingDocument
+from experiments.deliverables.config_document import AskingDocument, ConfigDocument
 from experiments.deliverables.document import RunDocument, run_document, schema
 from experiments.deliverables.patching import unified_patch
 from experiments.deliverables.writing import deliverables
 from experiments.runs.folders.journal import SqliteJournal
+from experiments.runs.options.option_conflicts import ASKS_NO_MODEL
 from experiments.runs.tasks.files import find_task, load_task
 from mcts.domain import Candidate
 from mcts.options import ModelOptions
@@ -264,6 +265,31 @@ def test_run_json_names_no_paths_of_the_machine(exported: Path) -> None:
     config = json.loads((exported / "run.json").read_text())["config"]
     assert config["recording"]["path"] == RECORDING.name
     assert config["memory"] is None and config["api_base"] is None
+
+
+def test_a_configuration_in_run_json_has_names_for_paths(run_dir: Path) -> None:
+    config = read_delivery(run_dir).config
+    model = config.model.model_copy(
+        update={"cache": "/home/me/cache.sqlite", "record": "/home/me/tape.jsonl"}
+    )
+    judging = config.judging.model_copy(
+        update={"includes": ("/home/me/cutlass",), "evaluator": "mine:/home/me/rig.toml"}
+    )
+    search = config.search.model_copy(update={"proposer": "llm"})
+    update = {"model": model, "judging": judging, "search": search, "task": "/home/me/task"}
+    told = ConfigDocument.of(config.model_copy(update=update))
+    assert "/home" not in told.model_dump_json()
+    assert told.asking is not None and told.asking.record == "tape.jsonl"
+    assert (told.includes, told.evaluator) == (("cutlass",), "mine")
+
+
+@pytest.mark.parametrize("proposer", sorted(ASKS_NO_MODEL))
+def test_of_a_run_without_a_model_it_does_not_say_how_one_is_asked(
+    run_dir: Path, proposer: str
+) -> None:
+    config = read_delivery(run_dir).config
+    search = config.search.model_copy(update={"proposer": proposer})
+    assert ConfigDocument.of(config.model_copy(update={"search": search})).asking is None
 
 
 def reproduced(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcts.errors import RooftreeError
+from mcts.search import beam
 from mcts.search.annealing import Annealing, AnnealingSettings
 from mcts.search.beam import BeamSettings
 from mcts.search.best_of_n import BestOfNSettings
+from mcts.search.catalogue import searches
 from mcts.search.evolution import EvolutionSettings
 from mcts.search.greedy import GreedySettings
 from mcts.search.port import AskTell, SearchSettings
@@ -28,6 +31,20 @@ PLANS: dict[str, SearchSettings] = {
     "annealing": AnnealingSettings(steps=30),
 }
 every_search = pytest.mark.parametrize("name", PLANS)
+
+
+def test_every_search_has_a_plan() -> None:
+    assert set(PLANS) == set(searches()), "PLANS has settings for the tests of every search"
+
+
+def test_two_searches_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nameless(GreedySettings):
+        pass
+
+    Nameless.__module__ = beam.__name__
+    monkeypatch.setattr(beam, "Nameless", Nameless, raising=False)
+    with pytest.raises(RooftreeError, match=r"Nameless and .* are both called 'greedy'"):
+        searches.__wrapped__()
 
 
 class TestSmallSettings(SearchContract):
