@@ -132,7 +132,7 @@ def _search(options: argparse.Namespace, task: str, seed: int) -> Search:
         last = said.stderr.strip().splitlines()[-1:] or ["no word"]
         raise WorldError(f"{task}, seed {seed}: {last[0]}")
     found = json.loads(said.stdout)
-    return {"seed": seed, **{key: found[key] for key in _KEPT}}
+    return {"seed": seed, **{key: found[key] for key in _KEPT}, "stages_s": found["stages_s"]}
 
 
 def _with_path(root: str) -> dict[str, str]:

@@ -29,7 +29,7 @@ def test_what_is_missing_is_searched_and_what_is_there_is_not(
     assert command(monkeypatch, "gelu", "--out", out) == 0
     first = capsys.readouterr()
     assert [(found["task"], found["seed"]) for found in read(out)] == [("gelu", 1), ("gelu", 2)]
-    assert all(found["evaluations"] == 6 for found in read(out))
+    assert all(found["evaluations"] == 6 and "judging" in found["stages_s"] for found in read(out))
     kept = out.read_text(encoding="utf-8")
     assert command(monkeypatch, "gelu", "--out", out) == 0
     again = capsys.readouterr()
