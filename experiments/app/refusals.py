@@ -27,6 +27,10 @@ def check_models(model: ModelOptions) -> None:
     if in_process(model):
         model_folder(model.name)
         return
+    if model.name.startswith("queue/"):
+        raise InputError(
+            f"{model.name} is answered by files in a folder: say which, by --llm-queue DIR"
+        )
     from codegen.chat.models import missing_key, similar_model, unknown_models
 
     for name in unknown_models((model.name, *model.fallbacks), api_base=model.api_base):

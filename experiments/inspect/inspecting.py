@@ -116,7 +116,11 @@ def _program(request: InspectRequest, target: Target, say: Progress) -> Inspecti
     with built(target.path, values, arch=arch, timeout_s=request.timeout_s) as executable:
         if problem is not None:
             profile = machine_code.read_static(
-                executable, cubin=False, arch=arch, unmeasured=_why(problem)
+                executable,
+                cubin=False,
+                arch=arch,
+                unmeasured=_why(problem),
+                source=target.path,
             )
             return Inspection(
                 file=target.path,
@@ -135,7 +139,11 @@ def _library(request: InspectRequest, target: Target, say: Progress) -> Inspecti
     say(f"building {target.path} for {arch}")
     with built(target.path, values, arch=arch, timeout_s=request.timeout_s, library=True) as made:
         profile = machine_code.read_static(
-            made, cubin=False, arch=arch, unmeasured=_why("the file has no main")
+            made,
+            cubin=False,
+            arch=arch,
+            unmeasured=_why("the file has no main"),
+            source=target.path,
         )
     parts = parts_by_kernel(profile)
     return Inspection(file=target.path, origin="static", parts=parts, source=target.source)

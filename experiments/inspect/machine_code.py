@@ -15,8 +15,11 @@ MOST_READ = 20
 _TIMEOUT_S = 120.0
 
 
-def read_static(path: Path, *, cubin: bool, arch: str | None, unmeasured: str) -> Profile:
-    """A profile from the machine code alone; `unmeasured` says why nothing was run.
+def read_static(
+    path: Path, *, cubin: bool, arch: str | None, unmeasured: str, source: Path | None = None
+) -> Profile:
+    """A profile from the machine code alone; `unmeasured` says why nothing was run, `source` is
+    the file that `path` was built from.
 
     Raises InputError if the file holds none that can be read.
     """
@@ -26,10 +29,10 @@ def read_static(path: Path, *, cubin: bool, arch: str | None, unmeasured: str) -
     try:
         code = read_cubin(path) if cubin else read_binary(path, prefer=arch)
     except WorldError as error:
-        raise InputError(f"{path}: {error}; {unmeasured}") from None
+        raise InputError(f"{source or path}: {error}; {unmeasured}") from None
     kernels = coded_kernels(code)
     if not kernels:
-        raise InputError(f"{path} holds no kernel; {unmeasured}")
+        raise InputError(f"{source or path} holds no kernel; {unmeasured}")
     missing = dict.fromkeys((ncu.TOOL, TIMELINE), unmeasured)
     if len(kernels) > MOST_READ:
         missing["other kernels"] = f"{len(kernels) - MOST_READ} with less code are left out"

@@ -9,6 +9,8 @@ from mcts.microtool.tool import RUNNING, KernelContext, Tool, percent, strength,
 PIPE_USED = 5.0
 CODE_SHARE = 0.15
 """Of the arithmetic in the code; the slow path of a single sinf holds a double or two as well."""
+SINGLE_SHARE = 0.1
+"""Single over double arithmetic, above which a kernel that loads 64 bits at a time means floats."""
 LEAST_OPS = 3
 
 
@@ -65,9 +67,10 @@ def _single_is_meant(context: KernelContext) -> bool:
     sass = context.sass
     if sass is None:
         return False
-    return bool(sass.fma_ops + sass.fadd_ops + sass.fmul_ops or sass.half_ops) or (
-        bool(sass.conversion_ops) and not sass.global_loads.get("64")
-    )
+    single = sass.fma_ops + sass.fadd_ops + sass.fmul_ops + sass.half_ops
+    if sass.global_loads.get("64"):  # doubles, or pairs of floats; a division of doubles has some
+        return single > SINGLE_SHARE * sass.double_ops
+    return bool(single or sass.conversion_ops)
 
 
 def _share_of_code(context: KernelContext) -> float | None:

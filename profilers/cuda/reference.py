@@ -21,7 +21,7 @@ class NumpyReference:
         namespace: dict[str, Any] = {"__name__": f"reference of {task.name}"}
         try:
             exec(compile(task.reference or "", "reference.py", "exec"), namespace)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError(
                 f"the reference of {task.name} cannot be loaded: {type(error).__name__}: {error}"
             ) from error
@@ -33,7 +33,7 @@ class NumpyReference:
         """Expected outputs by name, as float64; InputError if names or shapes are not right."""
         try:
             result = self._function(**inputs)  # type: ignore[misc]
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError(
                 f"the reference of {self._task.name} failed on workload {workload.name!r}: "
                 f"{type(error).__name__}: {error}"

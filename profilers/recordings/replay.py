@@ -56,6 +56,11 @@ class ReplayEvaluator(Evaluator):
         self, task: KernelTask, recording: Recording, *, seed: int = 0, allow_stale: bool = False
     ) -> None:
         if task.dialect.has_source and recording.task_id != task.id and not allow_stale:
+            if recording.task_name != task.name:
+                raise InputError(
+                    f"{recording.origin} is a recording of task {recording.task_name!r}, not of "
+                    f"{task.name!r}"
+                )
             raise InputError(
                 f"{recording.origin} was recorded for another state of task {task.name!r} "
                 f"({recording.task_id or 'no task id'}, now {task.id}); re-record it on a GPU, "

@@ -154,6 +154,10 @@ TRIGGERS: dict[str, Trigger] = {
             make_context({m.FP64_PIPE: 12, m.DRAM: 90}),
             make_context({m.FP64_PIPE: 80}, work=None),
             make_context({m.FP64_PIPE: 80}, sass={"double_ops": 60}, work=None),
+            # data in double, whose division holds a little of single
+            make_context(
+                sass={"double_ops": 60, "fma_ops": 1, "global_loads": {"64": 1}}, work=None
+            ),
             make_context(sass={"double_ops": 2, "fma_ops": 38}),  # the slow path of sinf
         ],
         needs=(m.FP64_PIPE,),

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from experiments.benchmarks.studies.cell import CellResult
 from experiments.benchmarks.studies.config import Study
@@ -212,10 +213,16 @@ class ResultFile:
 
 
 def _text_of(line: Noun) -> str:
-    """The line as it is stored."""
-    return json.dumps(
-        sealed(line.model_dump(mode="json")), separators=(",", ":"), ensure_ascii=False
-    )
+    """The line as it is stored. KeyboardInterrupt also where pydantic takes one, while a serializer
+    of ours runs, for that serializer's failure.
+    """
+    try:
+        table = line.model_dump(mode="json")
+    except PydanticSerializationError as error:
+        if "KeyboardInterrupt" not in str(error):
+            raise
+        raise KeyboardInterrupt from None
+    return json.dumps(sealed(table), separators=(",", ":"), ensure_ascii=False)
 
 
 def _unsealed(found: Any) -> Any:

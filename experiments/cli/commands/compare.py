@@ -48,7 +48,19 @@ def compare(
         show_study = _WITH_MODEL.get(kind, _compare_study)
         show_study(folders[0], reference=reference, as_json=as_json)
     else:
+        if out is None:
+            _check_ours(Path(PAGE))
         _compare_runs(given, reference=reference, out=out or Path(PAGE), as_json=as_json)
+
+
+def _check_ours(page: Path) -> None:
+    """InputError if there is a file of that name that is no page of ours."""
+    try:
+        text = page.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    if "rooftree" not in text[:4096].lower():
+        raise InputError(f"{page} is there and is no page of ours: name another with -o FILE.html")
 
 
 def _lacks_run(folder: Path) -> bool:

@@ -30,6 +30,7 @@ from mcts.domain.tunables import Configuration
 from mcts.errors import InputError, NotRecorded, RooftreeError
 from mcts.journal.summary import Shape
 from mcts.options import JudgingOptions, ModelOptions
+from mcts.options.option import AUTO
 from mcts.ports import Evaluator
 
 
@@ -52,8 +53,6 @@ def evaluate(
     Raises InputError if a candidate does not fit the task, or if the evaluator or the model cannot
     answer for it.
     """
-    source = find_task(task, judging.policy)
-    candidates = candidates_of(source.task, files, values)
     if against is not None:
         if judging.baseline == "compile":
             raise InputError("--against is a baseline of its own: leave out --baseline compile")
@@ -61,7 +60,12 @@ def evaluate(
             raise InputError(
                 "--against is measured: a recording's times are over the task's own baseline"
             )
+    source = find_task(task, judging.policy)
+    candidates = candidates_of(source.task, files, values)
+    if against is not None:
         source = measured_against(source, against)
+        if judging.evaluator == AUTO:  # nobody has recorded this baseline
+            judging = judging.model_copy(update={"evaluator": "gpu"})
     over = None if against is None else str(against)
     if asked is not None:
         if asked.name is None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from codegen.plan_text import file_text
 from experiments.text import pages
 from experiments.text.quantities import clock
 from experiments.text.stages import percent
@@ -64,7 +65,7 @@ def report_html(
         clock=clock,
         percent=percent,
         picture=base64.b64encode(svg).decode() if svg is not None else None,
-        source=shown(candidate.source, SOURCE_LIMIT) if candidate else None,
+        source=shown(file_text(candidate), SOURCE_LIMIT) if candidate else None,
         tunables=_tunables(candidate) if candidate else "",
         count=len(data.table["nodes"]["id"]),
         titles=_TITLES,

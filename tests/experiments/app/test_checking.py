@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,24 @@ def test_the_command_prints_a_line_for_each_check_and_fails_on_a_problem(mine: P
     assert bad.exit_code == 1 and "NameError" in bad.output
     said = rooftree("check", mine, "--variants", 1, "--json")
     assert said.exit_code == 1 and '"ok": false' in said.stdout
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_reference_that_exits_is_a_problem(mine: Path, inside: bool) -> None:
+    if inside:
+        change(mine, "reference.py", "    return", "    raise SystemExit(0)\n    return")
+    else:
+        with (mine / "reference.py").open("a") as file:
+            file.write("\nraise SystemExit(0)\n")
+    done = rooftree("check", mine)
+    assert done.exit_code == 1 and "SystemExit" in done.stdout
+
+
+def test_what_a_reference_prints_is_no_verdict(mine: Path) -> None:
+    with (mine / "reference.py").open("a") as file:
+        file.write("\nprint('loading')\n")
+    done = rooftree("check", mine, "--json")
+    assert json.loads(done.stdout)["checks"] and "loading" in done.stderr
 
 
 def test_what_is_no_architecture_is_refused(mine: Path) -> None:

@@ -182,3 +182,8 @@ def test_options_without_effect_are_refused(
         "--model", "openai/x", *words,
     )  # fmt: skip
     refused_at_once(done, out, part)
+
+
+def test_a_model_that_files_answer_for_needs_their_folder(tmp_path: Path) -> None:
+    done = optimize("transpose", tmp_path / "run", "--model", "queue/strong")
+    failed(done, "queue/strong is answered by files", "--llm-queue DIR")

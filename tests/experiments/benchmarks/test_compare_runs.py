@@ -224,3 +224,16 @@ def test_runs_that_cannot_be_compared_are_refused(
     target = tmp_path / "page.html"
     refused(rooftree("compare", *(word.format(**places) for word in words)), said)
     assert not target.exists()
+
+
+def test_a_file_of_somebody_elses_is_not_overwritten(
+    two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "compare.html"
+    page.write_text("my notes")
+    refused(rooftree("compare", *two), "compare.html is there and is no page of ours", "-o")
+    assert page.read_text() == "my notes"
+    page.unlink()
+    for _ in range(2):
+        completed("compare", *two)

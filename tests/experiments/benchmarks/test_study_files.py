@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import field_serializer
 
 from experiments.benchmarks.studies.config import read_study
-from experiments.benchmarks.studies.folder import StudyFolder
+from experiments.benchmarks.studies.folder import StudyFolder, _text_of
+from mcts.domain import Noun
 from mcts.errors import InputError
 
 TOP = 'tasks = ["row_softmax"]\nseeds = 2\nreference = "tree"\n'
@@ -109,3 +111,15 @@ def test_a_plan_past_what_anybody_writes_is_refused(tmp_path: Path, text: str) -
     (tmp_path / "study.json").write_text(text)
     with pytest.raises(InputError, match=r"study\.json"):
         StudyFolder(tmp_path).plan()
+
+
+def test_an_interrupt_while_a_line_is_written_is_one() -> None:
+    class Line(Noun):
+        value: int = 1
+
+        @field_serializer("value")
+        def interrupted(self, value: int) -> int:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _text_of(Line())

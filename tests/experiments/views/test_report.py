@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from codegen.plan_text import file_text
 from experiments.views.report import assets
 from experiments.views.report.page import report_html
+from experiments.views.report.text import SOURCE_LIMIT, shown
 from experiments.views.summary import facts_of, result_of, write_outputs
 from mcts.journal.record import Result
 from mcts.journal.summary import Provenance
@@ -109,6 +112,8 @@ def test_without_scripts_the_main_facts_are_there(result: Result) -> None:
     ):  # fmt: skip
         assert words in page.seen
     assert page.seen.count("<tr class=") == len(result.nodes)
+    best = result.best.candidate
+    assert best is not None and shown(file_text(best), SOURCE_LIMIT) in html.unescape(page.seen)
     many = page_of(large_result(300))
     assert "The first 100 of 300 nodes." in many.seen and many.seen.count("<tr class=") == 100
 

@@ -95,6 +95,15 @@ class TestContract(EvaluatorContract):
         return {str(status): _candidate(512 + i) for i, status in enumerate(FAILURES)}
 
 
+def test_a_recording_of_another_task_or_another_state_is_refused() -> None:
+    task = _task()
+    with pytest.raises(InputError, match="another state of task 't'"):
+        ReplayEvaluator(task, _recording("task-before"))
+    other = replace(_recording("task-other"), task_name="u")
+    with pytest.raises(InputError, match="a recording of task 'u', not of 't'"):
+        ReplayEvaluator(task, other)
+
+
 def test_it_says_that_it_replays(replay: ReplayEvaluator) -> None:
     assert replay.name == "replay"
     assert str(replay.hardware) == "GPU (recorded 2026-01-02, replayed)"
