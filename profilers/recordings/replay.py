@@ -175,7 +175,7 @@ class ReplayEvaluator(Evaluator):
         if not same and Candidate(source=candidate.source).id != self._baseline_code:
             raise NotRecorded(
                 "a recording holds only the task's own source with other tunables; "
-                "new code needs --evaluator gpu"
+                "new code needs a GPU"
             )
         record = self._recording.find(candidate.tunables)
         if record is None:
