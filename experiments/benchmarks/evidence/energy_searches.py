@@ -19,7 +19,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,40 +74,32 @@ def read(folder: Path, tasks: Sequence[str]) -> dict[str, Found]:
 
     InputError for a file that is not of this command.
     """
-    named = tasks or sorted(path.parent.name for path in folder.glob(f"*/{_COMPARED}"))
-    found: dict[str, Found] = {}
-    for task in named:
-        path = folder / Path(task).name / _COMPARED
-        if not path.is_file():
-            continue
-        try:
-            told = json.loads(path.read_text(encoding="utf-8"))
-            row(task, told)
-        except (ValueError, KeyError, TypeError):
-            raise InputError(f"{path} holds no comparison of this command") from None
-        found[task] = told
-    return found
+    return _read(folder, tasks, _COMPARED, row, "comparison")
 
 
 def read_metered(folder: Path, tasks: Sequence[str]) -> dict[str, list[Found]]:
-    """The variants whose energy was measured in a search for it, by task; tasks without any are
-    left out.
+    """The variants whose energy was measured in a search for it, by task.
 
     InputError for a file that is not of this command.
     """
-    named = tasks or sorted(path.parent.name for path in folder.glob(f"*/{_METERED}"))
-    found: dict[str, list[Found]] = {}
+    return _read(folder, tasks, _METERED, metered_row, "energies")
+
+
+def _read(
+    folder: Path, tasks: Sequence[str], file: str, check: Callable[[str, Any], Any], what: str
+) -> dict[str, Any]:
+    """What the file of each task holds, where there is one; `check` fails for another file."""
+    named = tasks or sorted(path.parent.name for path in folder.glob(f"*/{file}"))
+    found: dict[str, Any] = {}
     for task in named:
-        path = folder / Path(task).name / _METERED
+        path = folder / Path(task).name / file
         if not path.is_file():
             continue
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
-            if told == []:
-                continue
-            metered_row(task, told)
+            check(task, told)
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{path} holds no energies of this command") from None
+            raise InputError(f"{path} holds no {what} of this command") from None
         found[task] = told
     return found
 
@@ -206,8 +198,9 @@ def measure(task: str, options: argparse.Namespace) -> None:
             words += ["--memory", "off", "--out", str(run)]
         told = _rooftree([*words, "--json"], options)
         (run / "result.json").write_text(told, encoding="utf-8")
-    text = json.dumps(metered(folder / "energy"), indent=1)
-    (folder / _METERED).write_text(text + "\n", encoding="utf-8")
+    if variants := metered(folder / "energy"):
+        text = json.dumps(variants, indent=1) + "\n"
+        (folder / _METERED).write_text(text, encoding="utf-8")
     second, first = (folder / each / "best" / "kernel.cu" for each in ("energy", "time"))
     words = ["evaluate", task, str(second), "--against", str(first), "--energy", *device, "--json"]
     told = json.loads(_rooftree(words, options))

@@ -119,9 +119,9 @@ class ReferenceModel:
         oracle: ExpectedPrecision = "float32" if wide is None else "float64"
         truth = dict(tensors(honest if wide is None else wide))
         leaves = tuple(
-            _leaf(path, tensor, truth.pop(path), oracle) for path, tensor in tensors(honest)
+            _leaf(path, tensor, truth.pop(path), oracle, alike=alike)
+            for path, tensor in tensors(honest)
         )
-        leaves = tuple(replace(leaf, alike=alike) for leaf in leaves)
         if conditioned and wide is not None:
             leaves = self._conditioned(leaves, inputs, honest)
         implausible = any(
@@ -278,7 +278,9 @@ class ReferenceModel:
         return whole
 
 
-def _leaf(path: str, honest: Any, truth: Any, oracle: ExpectedPrecision) -> ExpectedLeaf:
+def _leaf(
+    path: str, honest: Any, truth: Any, oracle: ExpectedPrecision, *, alike: bool
+) -> ExpectedLeaf:
     """The expected leaf, with infinities for elements beyond the output dtype's range."""
     if honest.is_floating_point() and honest.dtype.itemsize < truth.dtype.itemsize:
         beyond = honest.isinf() & truth.isfinite() & truth.to(honest.dtype).isinf()
@@ -292,7 +294,12 @@ def _leaf(path: str, honest: Any, truth: Any, oracle: ExpectedPrecision) -> Expe
         guess = 2 * _SAME_ULPS * half_ulp_at(scale, honest.dtype)
         errors = Errors(rms=guess, max=guess, regions=())
     return ExpectedLeaf(
-        path=f"output{path}", values=truth, dtype=honest.dtype, honest=errors, scale=scale
+        path=f"output{path}",
+        values=truth,
+        dtype=honest.dtype,
+        honest=errors,
+        scale=scale,
+        alike=alike,
     )
 
 

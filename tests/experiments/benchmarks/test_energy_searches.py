@@ -108,11 +108,13 @@ def test_variants_about_as_fast_are_told_by_energy_and_power() -> None:
     ]  # fmt: skip
 
 
-def test_a_task_of_which_no_energy_is_known_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "metered.json").write_text("[]")
-    assert read_metered(tmp_path, []) == {}
-    (tmp_path / "a" / "metered.json").write_text('{"b": 1}')
+def test_a_task_of_which_no_energy_is_known_is_left_out(
+    tmp_path: Path, said: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(energy_searches, "metered", lambda _run: [])
+    measure("gelu", _options(tmp_path))
+    assert said and read(tmp_path, []) and read_metered(tmp_path, []) == {}
+    (tmp_path / "gelu" / "metered.json").write_text('{"b": 1}')
     with pytest.raises(InputError, match="holds no energies"):
         read_metered(tmp_path, [])
 
