@@ -30,7 +30,7 @@ FIRST_SEED, SEEDS, EVALUATIONS = 1, 5, 40
 CLOSE = 0.95
 COLUMNS = (
     "task", "speedup found, median (least to greatest)", "best recorded", "share",
-    f"within {1 - CLOSE:.0%}", "failed", "seconds", "on",
+    f"within {1 - CLOSE:.0%}", "failed", "seconds", "profiling", "on",
 )  # fmt: skip
 _KEPT = (
     "task", "hardware", "speedup", "speedup_low", "speedup_high", "confirmed", "evaluations",
@@ -89,10 +89,21 @@ def table(searches: Sequence[Search]) -> list[str]:
                 f"{sum(search['failed'] for search in own)} of "
                 f"{sum(search['evaluations'] for search in own)}",
                 f"{statistics.median(search['seconds'] for search in own):.0f}",
+                _profiling(own),
                 ", ".join(dict.fromkeys(search["hardware"] for search in own)),
             ])
         )  # fmt: skip
     return lines
+
+
+def _profiling(searches: Sequence[Search]) -> str:
+    """The median share of a search's time that profiles took, of those that kept it."""
+    shares = [
+        search["stages_s"].get("profiling", 0.0) / search["seconds"]
+        for search in searches
+        if "stages_s" in search
+    ]
+    return f"{statistics.median(shares):.0%}" if shares else "n/a"
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -65,8 +65,13 @@ def test_a_row_has_the_median_and_how_often_it_was_close() -> None:
                 "seconds": 10 * seed}
         for seed, share in enumerate((0.5, 0.96, 1.0))
     ]  # fmt: skip
+    searches[1]["stages_s"] = {"profiling": 3.0, "timing": 7.0}
+    searches[2]["stages_s"] = {"profiling": 10.0, "timing": 10.0}
     header, _, row = table(searches)
     assert header.count("|") == row.count("|") == len(COLUMNS) + 1
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells[0] == "gelu" and cells[3:] == ["96.0%", "2 of 3", "3 of 120", "10", "NVIDIA H200"]
+    assert cells[0] == "gelu" and cells[3:5] == ["96.0%", "2 of 3"]
+    assert cells[5:] == ["3 of 120", "10", "40%", "NVIDIA H200"]
     assert cells[1] == f"{0.96 * best:.2f} ({0.5 * best:.2f} to {best:.2f})"
+    old = [{key: search[key] for key in search if key != "stages_s"} for search in searches]
+    assert "| n/a |" in table(old)[-1]
