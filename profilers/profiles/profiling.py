@@ -115,7 +115,7 @@ def _collect(
         limit_s = _START_S + _PER_LAUNCH_S * launches
         begin = time.monotonic()
         report = ncu.collect(
-            [sys.executable, "-m", "profilers.ncu.target", str(spec)],
+            [sys.executable, "-m", "profilers.launching.ncu_target", str(spec)],
             env=child_environment(),
             cwd=folder,
             timeout_s=limit_s,

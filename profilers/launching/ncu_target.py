@@ -1,7 +1,8 @@
 """The process that ncu profiles: it runs each variant's distinct launches once, on random inputs.
 
-Run as ``python -m profilers.ncu.target SPEC`` under ncu. Only launches between the profiler's start
-and stop are collected, so that neither filling buffers nor loading modules is.
+Run as ``python -m profilers.launching.ncu_target SPEC`` under ncu. Only launches between the
+profiler's start and stop are collected, so that neither filling buffers nor loading modules is. It
+is not in `profilers.ncu`, which imports what reads a report: each profile would wait for that.
 """
 
 from __future__ import annotations
