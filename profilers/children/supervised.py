@@ -25,6 +25,7 @@ _FLOOD_PAUSE_S = 0.002
 _LAST_READS = 16
 _SWEEPS = 50
 _SWEEP_PAUSE_S = 0.005
+_POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,16 @@ class Ended:
 
 
 def run_to_end(
-    command: Sequence[str], *, env: Mapping[str, str], cwd: Path, folder: Path, timeout_s: float
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    folder: Path,
+    timeout_s: float,
+    stop: threading.Event | None = None,
 ) -> Ended:
-    """Run `command` with `env`, its temporary files in `folder`; kill it all past the deadline.
+    """Run `command` with `env`, its temporary files in `folder`; kill it all past the deadline, or
+    once `stop` is set.
 
     `folder` must be private to this run: processes that outlive the command are found by it.
     """
@@ -67,15 +75,34 @@ def run_to_end(
         os.close(theirs)
     tail = Tail(printed, _OUTPUT_CAP)
     code: int | None = None
+    begin = time.monotonic()
     try:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            code = process.wait(timeout=timeout_s)
+        code = wait_for(process, timeout_s, stop)
     finally:
         _kill(process, folder)
         output = tail.finish(timeout_s=2)
     if code is None:
-        return Ended(output, f"was stopped after {timeout_s:.3g} s", stopped=True)
+        return Ended(output, stopped_after(begin, timeout_s), stopped=True)
     return Ended(output, _how(code, output), code)
+
+
+def wait_for(
+    process: subprocess.Popen[bytes], timeout_s: float, stop: threading.Event | None
+) -> int | None:
+    """The exit code, or None if the time is up or `stop` is set before."""
+    deadline = time.monotonic() + timeout_s
+    while stop is None or not stop.is_set():
+        left_s = deadline - time.monotonic()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=left_s if stop is None else min(left_s, _POLL_S))
+        if left_s <= _POLL_S:
+            break
+    return None
+
+
+def stopped_after(begin: float, timeout_s: float) -> str:
+    """What is said of a command that was stopped; `begin` is by the monotonic clock."""
+    return f"was stopped after {min(time.monotonic() - begin, timeout_s):.3g} s"
 
 
 def describe_status(code: int) -> str:

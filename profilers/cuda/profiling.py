@@ -23,7 +23,9 @@ def profile_candidates(
 ) -> list[Profile]:
     """Profiles on the heaviest workload under one start of the profiler, in order.
 
-    `turn` holds the GPU, once all are built. The profile of what cannot be built says so.
+    `turn` holds the GPU, once all are built. The profile of what cannot be built says so. If there
+    were counters, the next start is made ahead: most of what follows in a search is the processor's
+    work, and the profiler has nothing on the GPU until it is used.
     """
     timed = place.task.timed_workload
     data, work = profiled_buffers(place.task.buffers, timed.shape), Work.of(place.task)
@@ -53,5 +55,9 @@ def profile_candidates(
             hardware=place.hardware,
             device=place.gpu.ordinal,
             support=support.cubin,
+            starts=place.profiler_starts,
         )
-    return [item.profile for item in profiled]
+    profiles = [item.profile for item in profiled]
+    if any(kernel.metrics for profile in profiles for kernel in profile.kernels):
+        place.profiler_starts.prepare()
+    return profiles

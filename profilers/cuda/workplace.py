@@ -24,6 +24,7 @@ from profilers.hardware.device import find_gpu
 from profilers.hardware.locks import GpuLock
 from profilers.launching.gpu_worker import GpuWorker
 from profilers.measuring.rates import SUPPORT_SOURCE, measured_rates
+from profilers.profiles.starts import ProfilerStarts
 
 _MOST_OUTPUTS = 1000
 _SETUP_S = 60.0
@@ -60,6 +61,7 @@ class CudaWorkplace:
         self.marks: tuple[str, ...] = ()
         self._cache_dir, self._say = cache_dir, say
         self._closers: list[Callable[[], None]] = []
+        self.profiler_starts = ProfilerStarts()
         self._for_finalists: list[FreshCase] | None = None
 
     def open(self) -> None:
@@ -87,6 +89,7 @@ class CudaWorkplace:
             self._cases = cases.result()
         self._varied = self._varied_workload()
         self._variations = self._store.make_variations(self._varied) if self._varied else []
+        self._closers.append(self.profiler_starts.close)
         self._start_worker(support)
         self.rates = measured_rates(
             self.gpu,

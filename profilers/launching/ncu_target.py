@@ -1,13 +1,17 @@
 """The process that ncu profiles: it runs each variant's distinct launches once, on random inputs.
 
-Run as ``python -m profilers.launching.ncu_target SPEC`` under ncu. Only launches between the
-profiler's start and stop are collected, so that neither filling buffers nor loading modules is. It
-is not in `profilers.ncu`, which imports what reads a report: each profile would wait for that.
+Run as ``python -m profilers.launching.ncu_target SPEC PID`` under ncu. It waits until there is a
+file SPEC, as long as the process PID lives. Only launches between the profiler's start and stop are
+collected, so that neither filling buffers nor loading modules is. It is not in `profilers.ncu`,
+which imports what reads a report: each profile would wait for that.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,27 @@ from profilers.hardware import driver
 from profilers.launching.programs import PreparedCall
 from profilers.launching.session import DeviceSession
 from profilers.launching.target import run_variants
+
+_POLL_S = 0.005
+
+
+def main(arguments: list[str]) -> int:
+    """Wait for the specification, then run its variants; the exit status."""
+    spec, asking = Path(arguments[0]), int(arguments[1])
+    while not spec.exists():
+        if not _lives(asking):
+            return 0
+        time.sleep(_POLL_S)
+    return run_variants(spec, launch_watched)
+
+
+def _lives(pid: int) -> bool:
+    with contextlib.suppress(PermissionError):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+    return True
 
 
 def launch_watched(
@@ -40,4 +65,4 @@ def launch_watched(
 
 
 if __name__ == "__main__":
-    sys.exit(run_variants(Path(sys.argv[1]), launch_watched))
+    sys.exit(main(sys.argv[1:]))

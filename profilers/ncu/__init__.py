@@ -56,13 +56,12 @@ def collect(
     any other command all launches are profiled, those of child processes included, up to `launches`
     or `LAUNCHES_OF_A_PROGRAM`. `kernels` are names, or regular expressions of names, to which
     `skip` and `launches` apply; none means all. Of `env` only allow-listed variables reach the
-    command, with the locale set to C. Past `timeout_s` everything that was started is killed.
-    Metrics that this ncu does not know are reported as missing, and the run is repeated without
-    them. With a `jail`, ncu and the command run in it, and the command must close its standard
-    output, on which ncu prints its table, before it runs untrusted code; it all ends early if
-    `stop` is set. Raises InputError for
-    wrong arguments, never for what the tool, the driver or the command did: the report says what
-    is missing.
+    command, with the locale set to C. Past `timeout_s`, or once `stop` is set, everything that was
+    started is killed. Metrics that this ncu does not know are reported as missing, and the run is
+    repeated without them. With a `jail`, ncu and the command run in it, and the command must close
+    its standard output, on which ncu prints its table, before it runs untrusted code. Raises
+    InputError for wrong arguments, never for what the tool, the driver or the command did: the
+    report says what is missing.
     """
     if launches is None and not bracketed:
         launches = LAUNCHES_OF_A_PROGRAM
@@ -148,7 +147,7 @@ def _attempt(
         if jail is None:
             ended = run_to_end(
                 [*asked, "--log-file", str(log), *command], env=shown, cwd=cwd, folder=folder,
-                timeout_s=left_s,
+                timeout_s=left_s, stop=stop,
             )  # fmt: skip
         else:
             ended = run_jailed(

@@ -25,6 +25,8 @@ from profilers.children.supervised import (
     describe_status,
     kill_by_environment,
     last_lines,
+    stopped_after,
+    wait_for,
 )
 from profilers.sandbox import Jail
 from profilers.sandbox.launch import launch_command
@@ -35,7 +37,6 @@ _MARK = "ROOFTREE_CHILD"
 _OUTPUT_CAP = 32 * 1024
 _TABLE_BYTES = 256 * 2**20
 _GUARDIAN_S = 5.0
-_POLL_S = 0.2
 
 
 def with_tool(jail: Jail, tool: Path) -> Jail:
@@ -83,14 +84,13 @@ def run_jailed(
     code: int | None = None
     begin = time.monotonic()
     try:
-        code = _wait(process, timeout_s, stop)
+        code = wait_for(process, timeout_s, stop)
     finally:
         os.close(held)  # the guardian ends everything in the jail, then itself
         _end(process, f"{_MARK}={mark}")
         output = tail.finish(timeout_s=2)
     if code is None:
-        took_s = min(time.monotonic() - begin, timeout_s)
-        return Ended(output, f"was stopped after {took_s:.3g} s", stopped=True)
+        return Ended(output, stopped_after(begin, timeout_s), stopped=True)
     said = last_lines(output, 1)
     problem = f"{describe_status(code)}: {said}" if said else describe_status(code)
     return Ended(output, problem if code else None, code)
@@ -100,20 +100,6 @@ def failure_in(printed: str) -> str | None:
     """Why the program failed, by its own line in `printed`; None if there is no such line."""
     told = [line for line in printed.splitlines() if line.startswith(FAILURE)]
     return f"not profiled: {told[-1].removeprefix(FAILURE)[:500]}" if told else None
-
-
-def _wait(
-    process: subprocess.Popen[bytes], timeout_s: float, stop: threading.Event | None
-) -> int | None:
-    """The exit code, or None if the time is up or `stop` is set before."""
-    deadline = time.monotonic() + timeout_s
-    while stop is None or not stop.is_set():
-        left_s = deadline - time.monotonic()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.wait(timeout=left_s if stop is None else min(left_s, _POLL_S))
-        if left_s <= _POLL_S:
-            break
-    return None
 
 
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:

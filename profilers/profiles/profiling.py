@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +18,8 @@ from mcts.domain import (
 )
 from mcts.errors import WorldError
 from profilers import ncu
-from profilers.children.processes import child_environment
 from profilers.launching.requests import ProfilingRequest, target_spec
+from profilers.profiles.starts import ProfilerStart, ProfilerStarts
 from profilers.roofline import classify
 from profilers.sass import read_sass
 from profilers.timeline.collecting import collect_timelines
@@ -62,16 +58,20 @@ def profile_all(
     hardware: Hardware,
     device: int,
     support: Path,
+    starts: ProfilerStarts | None = None,
 ) -> list[Profiled]:
     """One profile per request, in order; a request that is a string is missing for that reason.
 
-    All variants run in one profiled process. If one of them faults, the rest run in another.
+    All variants run in one profiled process, the one that waits if `starts` made it ahead. If one
+    of them faults, the rest run in another.
     """
     todo = {i: item for i, item in enumerate(requests) if isinstance(item, ProfilingRequest)}
     readers = ThreadPoolExecutor(_READERS, "rooftree-sass")  # read while the GPU is profiled
     try:
         machine_code = {i: readers.submit(read_sass, item.cubin) for i, item in todo.items()}
-        counters = _counters(todo, device=device, support=support)
+        counters = _counters(
+            todo, device=device, support=support, starts=starts or ProfilerStarts()
+        )
         alive = {index: item for index, item in todo.items() if not counters[index].hung}
         timelines = _timelines(alive, device=device, support=support)
         profiled = []
@@ -88,7 +88,7 @@ def profile_all(
 
 
 def _counters(
-    requests: Mapping[int, ProfilingRequest], *, device: int, support: Path
+    requests: Mapping[int, ProfilingRequest], *, device: int, support: Path, starts: ProfilerStarts
 ) -> dict[int, Counters]:
     """Profile until every variant was tried; one that ends the process is left out."""
     found: dict[int, Counters] = {}
@@ -96,37 +96,24 @@ def _counters(
         left = {index: item for index, item in requests.items() if index not in found}
         if not left:
             break
-        found |= _collect(left, device=device, support=support)
+        found |= _collect(left, device=device, support=support, start=starts.take())
     given_up = Counters(missing={ncu.TOOL: "not profiled: too many others ended the process"})
     return {index: found.get(index, given_up) for index in requests}
 
 
 def _collect(
-    requests: Mapping[int, ProfilingRequest], *, device: int, support: Path
+    requests: Mapping[int, ProfilingRequest], *, device: int, support: Path, start: ProfilerStart
 ) -> dict[int, Counters]:
     """Run the profiler once; counters by request for the variants it got to, and for the one
     that ended it. What ncu collected before it had to be stopped is lost."""
-    launches = sum(len(item.watched) for item in requests.values())
-    with tempfile.TemporaryDirectory(prefix="rooftree-profile-") as name:
-        folder = Path(name)
-        progress = folder / "progress.jsonl"
-        spec = folder / "spec.json"
-        spec.write_text(json.dumps(target_spec(requests, device, support, progress)))
-        limit_s = _START_S + _PER_LAUNCH_S * launches
-        begin = time.monotonic()
-        report = ncu.collect(
-            [sys.executable, "-m", "profilers.launching.ncu_target", str(spec)],
-            env=child_environment(),
-            cwd=folder,
-            timeout_s=limit_s,
-        )
-        stopped = time.monotonic() - begin >= limit_s
-        started, lines = progress.is_file(), _read_progress(progress)
-    if not started:  # the profiler itself did not get that far
+    limit_s = _START_S + _PER_LAUNCH_S * sum(len(item.watched) for item in requests.values())
+    collected = start.go(target_spec(requests, device, support, start.progress), limit_s=limit_s)
+    report, lines = collected.report, collected.lines
+    if lines is None:  # the profiler itself did not get that far
         return {index: Counters(missing=dict(report.missing)) for index in requests}
     reported = {line["variant"] for line in lines}
     culprit = next((index for index in requests if index not in reported), None)
-    if stopped and culprit is not None:
+    if collected.stopped and culprit is not None:
         late = f"the kernel had not ended after {limit_s:.0f} s and was stopped"
         return {culprit: Counters(missing={ncu.TOOL: late}, hung=True)}
     found = assign(report, lines, requests)
@@ -221,15 +208,3 @@ def profiled_us(profile: Profile) -> float | None:
     times = [kernel.total_us for kernel in profile.kernels]
     known = [time for time in times if time is not None]
     return sum(known) if known and len(known) == len(times) else None
-
-
-def _read_progress(path: Path) -> list[dict[str, Any]]:
-    return list(_lines(path)) if path.is_file() else []
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    for line in path.read_text().splitlines():
-        try:
-            yield json.loads(line)
-        except ValueError:  # the process was killed while it wrote
-            return

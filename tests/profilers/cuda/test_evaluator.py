@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mcts.domain import KERNELBENCH, Candidate, Hardware, Isolation, KernelTask, Profile, Workload
+from mcts.domain import (
+    KERNELBENCH,
+    Candidate,
+    Hardware,
+    Isolation,
+    KernelProfile,
+    KernelTask,
+    Metric,
+    Profile,
+    Workload,
+)
 from mcts.errors import InputError, UnfairTask, WorldError
 from profilers.compiling.compiler import Compiled
 from profilers.cuda import workplace
@@ -24,6 +34,7 @@ from profilers.hardware.ceilings import Rates
 from profilers.hardware.device import Gpu
 from profilers.launching.requests import ProfilingRequest
 from profilers.profiles.profiling import Profiled
+from profilers.profiles.starts import ProfilerStarts
 from tests.profilers import emulated
 from tests.profilers.place import AGREEING, Body, LocalWorker, scale_kernel
 
@@ -253,6 +264,42 @@ def test_a_candidate_that_does_not_build_keeps_its_place_among_profiles(
     assert isinstance(bad, str) and bad.startswith("not built: ")
     assert [stage for _, stage in world.told] == ["compiling", "compiling", "profiling"]
     assert evaluator.profile_many([]) == []
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_the_next_start_of_the_profiler_is_made_ahead_where_there_are_counters(
+    evaluator: GpuEvaluator,
+    make: Callable[..., Candidate],
+    monkeypatch: pytest.MonkeyPatch,
+    counted: bool,
+) -> None:
+    made: list[str] = []
+
+    class Start:
+        ended = False
+
+        def __init__(self) -> None:
+            made.append("made")
+
+        def close(self) -> None:
+            made.append("closed")
+
+    def profile_all(
+        requests: Sequence[ProfilingRequest | str], *, starts: ProfilerStarts, **_: Any
+    ) -> list[Profiled]:
+        starts.take()
+        kernel = KernelProfile(name="k", launches=1, metrics={"m": Metric(value=1)})
+        kernels = (kernel.model_copy(update={} if counted else {"metrics": {}}),)
+        return [Profiled(Profile(kernels=kernels), None) for _ in requests]
+
+    monkeypatch.setattr("profilers.profiles.starts.ProfilerStart", Start)
+    monkeypatch.setattr("profilers.cuda.profiling.profile_all", profile_all)
+    evaluator.profile_many([make()])
+    assert made == (["made", "made"] if counted else ["made"])
+    evaluator.profile_many([make()])
+    assert made == ["made"] * (3 if counted else 2)
+    evaluator.close()
+    assert made.count("closed") == counted
 
 
 def test_a_candidate_waits_while_another_has_the_gpu(

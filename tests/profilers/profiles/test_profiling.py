@@ -14,6 +14,7 @@ import pytest
 
 from mcts.domain import Hardware, Metric, Profile, SassFacts
 from mcts.errors import WorldError
+from profilers import ncu
 from profilers.compiling.calls import Call, Step
 from profilers.launching import requests
 from profilers.launching.requests import ProfiledBuffer, ProfilingRequest, target_spec
@@ -74,10 +75,12 @@ def deadly(
 ) -> list[list[int]]:
     """A profiled process that ends, or hangs, at each of `culprits`; what each start was asked."""
     asked: list[list[int]] = []
-    clock = [0.0]
 
-    def collect(command: Sequence[str], *, timeout_s: float, **_: Any) -> NcuReport:
-        spec = json.loads(Path(command[-1]).read_text())
+    def collect(command: Sequence[str], *, stop: threading.Event, **_: Any) -> NcuReport:
+        place = Path(command[-2])
+        while not place.exists():
+            assert not stop.wait(0.001)
+        spec = json.loads(place.read_text())
         wanted = [variant["index"] for variant in spec["variants"]]
         asked.append(wanted)
         done = list(takewhile(lambda index: index not in culprits, wanted))
@@ -85,12 +88,13 @@ def deadly(
             "".join(json.dumps({"variant": index, "launches": 1}) + "\n" for index in done)
         )
         if hang and len(done) < len(wanted):
-            clock[0] += timeout_s
+            assert stop.wait(30)
             return NcuReport((), {"ncu": "was stopped"})
         return report(*["a"] * len(done)) if done else NcuReport((), {"ncu": "nothing"})
 
-    monkeypatch.setattr(profiling.ncu, "collect", collect)
-    monkeypatch.setattr(profiling.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(ncu, "collect", collect)
+    monkeypatch.setattr(profiling, "_START_S", 0.2 if hang else 30.0)
+    monkeypatch.setattr(profiling, "_PER_LAUNCH_S", 0.1)
     monkeypatch.setattr(profiling, "read_sass", lambda _cubin: {})
     return asked
 

@@ -1,0 +1,141 @@
+"""Starts of ncu, of which the next one may be made ahead.
+
+Starting takes ncu and the process that it profiles longer than most kernels' counters do. A start
+that was made ahead waits for its specification, with everything imported and nothing on the GPU.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcts.files import write_whole
+from profilers import ncu
+from profilers.children.processes import child_environment
+
+_TARGET = "profilers.launching.ncu_target"
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What one start came to: ncu's report, and the progress lines of the profiled process.
+
+    `lines` is None if that process did not get as far as its first variant. `stopped`: it had to
+    be ended; what ncu had collected by then is lost.
+    """
+
+    report: ncu.NcuReport
+    lines: list[dict[str, Any]] | None
+    stopped: bool
+
+
+class ProfilerStart:
+    """One start of ncu, on a process that waits to be told what to launch."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="rooftree-profile-", ignore_cleanup_errors=True
+        )
+        self._spec = Path(self._folder.name) / "spec.json"
+        self._stop = threading.Event()
+        self._report: Future[ncu.NcuReport] = Future()
+        self._thread = threading.Thread(target=self._run, name="rooftree-profiler", daemon=True)
+        self._thread.start()
+
+    @property
+    def progress(self) -> Path:
+        """The file that the profiled process writes its progress to."""
+        return self._spec.with_name("progress.jsonl")
+
+    @property
+    def ended(self) -> bool:
+        """Whether ncu has ended, before or after it was told what to launch."""
+        return self._report.done()
+
+    def go(self, spec: Mapping[str, Any], *, limit_s: float) -> Collected:
+        """Launch what `spec` says and wait for the report; after `limit_s` all is stopped.
+
+        `spec` is that of `requests.target_spec`. To be called once.
+        """
+        stopped = False
+        try:
+            write_whole(self._spec, json.dumps(spec))
+            try:
+                report = self._report.result(timeout=limit_s)
+            except TimeoutError:
+                stopped = True
+                self._stop.set()
+                report = self._report.result()
+            lines = read_lines(self.progress) if self.progress.is_file() else None
+        finally:
+            self.close()
+        return Collected(report, lines, stopped)
+
+    def close(self) -> None:
+        """End everything that still waits or runs; idempotent."""
+        self._stop.set()
+        self._thread.join()
+        self._folder.cleanup()
+
+    def _run(self) -> None:
+        try:
+            report = ncu.collect(
+                [sys.executable, "-m", _TARGET, str(self._spec), str(os.getpid())],
+                env=child_environment(),
+                cwd=self._spec.parent,
+                timeout_s=math.inf,
+                stop=self._stop,
+            )
+        except BaseException as error:  # noqa: BLE001 - raised by whoever waits for the report
+            self._report.set_exception(error)
+        else:
+            self._report.set_result(report)
+
+
+class ProfilerStarts:
+    """Starts for one GPU, one after the other; `prepare` makes the next one ahead.
+
+    Not for several threads at once: whoever has the GPU profiles.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: ProfilerStart | None = None
+
+    def prepare(self) -> None:
+        """Make the next start now, unless one waits already."""
+        if self._waiting is None:
+            self._waiting = ProfilerStart()
+
+    def take(self) -> ProfilerStart:
+        """The start that waits; a new one if there is none, or if it has not lasted."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and waiting.ended:
+            waiting.close()
+            waiting = None
+        return waiting or ProfilerStart()
+
+    def close(self) -> None:
+        """End the start that waits; idempotent."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.close()
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The complete lines of a progress file: its process may have been killed while writing."""
+    found: list[dict[str, Any]] = []
+    for line in path.read_text(errors="replace").splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            break
+    return found
