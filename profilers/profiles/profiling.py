@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,8 @@ def _counters(
         left = {index: item for index, item in requests.items() if index not in found}
         if not left:
             break
-        found |= _collect(left, device=device, support=support, start=starts.take())
+        with closing(starts.take()) as start:
+            found |= _collect(left, device=device, support=support, start=start)
     given_up = Counters(missing={ncu.TOOL: "not profiled: too many others ended the process"})
     return {index: found.get(index, given_up) for index in requests}
 

@@ -6,6 +6,7 @@ that was made ahead waits for its specification, with everything imported and no
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -39,7 +40,7 @@ class Collected:
 
 
 class ProfilerStart:
-    """One start of ncu, on a process that waits to be told what to launch."""
+    """One start of ncu, on a process that waits to be told what to launch; to be closed."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(
@@ -66,18 +67,13 @@ class ProfilerStart:
 
         `spec` is that of `requests.target_spec`. To be called once.
         """
-        stopped = False
+        write_whole(self._spec, json.dumps(spec))
         try:
-            write_whole(self._spec, json.dumps(spec))
-            try:
-                report = self._report.result(timeout=limit_s)
-            except TimeoutError:
-                stopped = True
-                self._stop.set()
-                report = self._report.result()
-            lines = read_lines(self.progress) if self.progress.is_file() else None
-        finally:
-            self.close()
+            report, stopped = self._report.result(timeout=limit_s), False
+        except TimeoutError:
+            self._stop.set()
+            report, stopped = self._report.result(), True
+        lines = read_lines(self.progress) if self.progress.is_file() else None
         return Collected(report, lines, stopped)
 
     def close(self) -> None:
@@ -111,9 +107,10 @@ class ProfilerStarts:
         self._waiting: ProfilerStart | None = None
 
     def prepare(self) -> None:
-        """Make the next start now, unless one waits already."""
+        """Make the next start now, unless one waits already; it need not succeed."""
         if self._waiting is None:
-            self._waiting = ProfilerStart()
+            with contextlib.suppress(OSError):  # told by the profile that needs it
+                self._waiting = ProfilerStart()
 
     def take(self) -> ProfilerStart:
         """The start that waits; a new one if there is none, or if it has not lasted."""

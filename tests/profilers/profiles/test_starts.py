@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,8 @@ def test_a_start_that_has_not_lasted_is_made_anew(
     waiting._thread.join(30)
     start = starts.take()
     assert start is not waiting and not waiting._spec.parent.exists()
-    found = start.go({"variants": []}, limit_s=30)
+    with closing(start):
+        found = start.go({"variants": []}, limit_s=30)
     assert found.report.missing == {"ncu": "was killed by SIGKILL"}
     assert found.lines is None and not found.stopped and len(asked) == 2
 
@@ -98,8 +100,8 @@ def test_a_start_that_has_not_lasted_is_made_anew(
 def test_progress_survives_a_start_that_has_to_be_stopped(tools: Path) -> None:
     said = json.dumps({"variant": 3})
     put_tool(tools / "ncu", f"echo '{said}' > progress.jsonl; sleep 60\n")
-    start = ProfilerStart()
-    found = start.go({"variants": []}, limit_s=1.0)
+    with closing(ProfilerStart()) as start:
+        found = start.go({"variants": []}, limit_s=1.0)
     assert found.stopped and found.lines == [{"variant": 3}] and not found.report.kernels
     assert "was stopped after" in found.report.missing["ncu"]
     assert not start.progress.parent.exists()
@@ -112,8 +114,20 @@ def test_a_failure_of_ours_is_raised_where_the_report_is_waited_for(
         raise OSError("no space left")
 
     monkeypatch.setattr(ncu, "collect", collect)
+    with closing(ProfilerStart()) as start, pytest.raises(OSError, match="no space left"):
+        start.go({"variants": []}, limit_s=30)
+
+
+def test_where_no_start_can_be_made_ahead_the_next_profile_says_why(
+    monkeypatch: pytest.MonkeyPatch, starts: ProfilerStarts
+) -> None:
+    def full(**_: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", full)
+    starts.prepare()
     with pytest.raises(OSError, match="no space left"):
-        ProfilerStart().go({"variants": []}, limit_s=30)
+        starts.take()
 
 
 def test_the_process_that_waits_ends_with_the_one_that_asked(tmp_path: Path) -> None:
