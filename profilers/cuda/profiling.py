@@ -11,6 +11,7 @@ from profilers.compiling.building import Failed
 from profilers.cuda.workplace import CudaWorkplace
 from profilers.launching.requests import ProfilingRequest, profiled_buffers
 from profilers.profiles.profiling import profile_all
+from profilers.profiles.starts import enough_cores
 
 
 def profile_candidates(
@@ -24,8 +25,8 @@ def profile_candidates(
     """Profiles on the heaviest workload under one start of the profiler, in order.
 
     `turn` holds the GPU, once all are built. The profile of what cannot be built says so. If there
-    were counters, the next start is made ahead: most of what follows in a search is the processor's
-    work, and the profiler has nothing on the GPU until it is used.
+    were counters, the next start is made ahead, which has nothing on the GPU until it is used; not
+    on a host with few cores, where it would disturb what is timed next.
     """
     timed = place.task.timed_workload
     data, work = profiled_buffers(place.task.buffers, timed.shape), Work.of(place.task)
@@ -57,7 +58,8 @@ def profile_candidates(
             support=support.cubin,
             starts=place.profiler_starts,
         )
-    profiles = [item.profile for item in profiled]
-    if any(kernel.metrics for profile in profiles for kernel in profile.kernels):
-        place.profiler_starts.prepare()
+        profiles = [item.profile for item in profiled]
+        counted = any(kernel.metrics for profile in profiles for kernel in profile.kernels)
+        if counted and enough_cores():
+            place.profiler_starts.prepare()
     return profiles

@@ -49,6 +49,7 @@ def collect(
     launches: int | None = None,
     jail: Jail | None = None,
     stop: threading.Event | None = None,
+    scratch: Path | None = None,
 ) -> NcuReport:
     """Run `command` under ncu and read the counters of the kernels it launches.
 
@@ -59,7 +60,8 @@ def collect(
     command, with the locale set to C. Past `timeout_s`, or once `stop` is set, everything that was
     started is killed. Metrics that this ncu does not know are reported as missing, and the run is
     repeated without them. With a `jail`, ncu and the command run in it, and the command must close
-    its standard output, on which ncu prints its table, before it runs untrusted code. Raises
+    its standard output, on which ncu prints its table, before it runs untrusted code. `scratch` is
+    the folder for temporary files, by default the system's. Raises
     InputError for wrong arguments, never for what the tool, the driver or the command did: the
     report says what is missing.
     """
@@ -78,7 +80,7 @@ def collect(
         attempt = _attempt(
             [str(tool), *selection, "--metrics", ",".join(known)],
             command, env=env, cwd=cwd, timeout_s=deadline - time.monotonic(), metrics=known,
-            jail=None if jail is None else with_tool(jail, tool), stop=stop,
+            jail=None if jail is None else with_tool(jail, tool), stop=stop, scratch=scratch,
         )  # fmt: skip
         unknown |= attempt.unknown
         late = time.monotonic() >= deadline or (stop is not None and stop.is_set())
@@ -135,8 +137,11 @@ def _attempt(
     metrics: Sequence[str],
     jail: Jail | None,
     stop: threading.Event | None,
+    scratch: Path | None,
 ) -> _Attempt:
-    with tempfile.TemporaryDirectory(prefix="rooftree-ncu-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(
+        prefix="rooftree-ncu-", dir=scratch, ignore_cleanup_errors=True
+    ) as name:
         folder = Path(name).resolve()
         log = folder / "report.csv"
         log.touch()

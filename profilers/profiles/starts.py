@@ -1,7 +1,8 @@
 """Starts of ncu, of which the next one may be made ahead.
 
-Starting takes ncu and the process that it profiles longer than most kernels' counters do. A start
-that was made ahead waits for its specification, with everything imported and nothing on the GPU.
+Starting ncu and the process that it profiles takes longer than collecting the counters of most
+kernels. A start that was made ahead waits for its specification, with everything imported and
+nothing on the GPU.
 """
 
 from __future__ import annotations
@@ -11,19 +12,25 @@ import json
 import math
 import os
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mcts.files import write_whole
 from profilers import ncu
 from profilers.children.processes import child_environment
+from profilers.children.scratch import ScratchFolder
 
 _TARGET = "profilers.launching.ncu_target"
+_ENOUGH_CORES = 4
+
+
+def enough_cores() -> bool:
+    """Whether a start ahead leaves cores to what is timed meanwhile."""
+    return len(os.sched_getaffinity(0)) >= _ENOUGH_CORES
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +50,8 @@ class ProfilerStart:
     """One start of ncu, on a process that waits to be told what to launch; to be closed."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(
-            prefix="rooftree-profile-", ignore_cleanup_errors=True
-        )
-        self._spec = Path(self._folder.name) / "spec.json"
+        self._folder = ScratchFolder()
+        self._spec = self._folder.path / "spec.json"
         self._stop = threading.Event()
         self._report: Future[ncu.NcuReport] = Future()
         self._thread = threading.Thread(target=self._run, name="rooftree-profiler", daemon=True)
@@ -73,6 +78,8 @@ class ProfilerStart:
         except TimeoutError:
             self._stop.set()
             report, stopped = self._report.result(), True
+            late = f"{ncu.TOOL} was stopped after {limit_s:.3g} s"  # its own count has the waiting
+            report = replace(report, missing={**report.missing, ncu.TOOL: late})
         lines = read_lines(self.progress) if self.progress.is_file() else None
         return Collected(report, lines, stopped)
 
@@ -80,7 +87,7 @@ class ProfilerStart:
         """End everything that still waits or runs; idempotent."""
         self._stop.set()
         self._thread.join()
-        self._folder.cleanup()
+        self._folder.close()
 
     def _run(self) -> None:
         try:
@@ -90,6 +97,7 @@ class ProfilerStart:
                 cwd=self._spec.parent,
                 timeout_s=math.inf,
                 stop=self._stop,
+                scratch=self._folder.path,
             )
         except BaseException as error:  # noqa: BLE001 - raised by whoever waits for the report
             self._report.set_exception(error)
@@ -100,21 +108,25 @@ class ProfilerStart:
 class ProfilerStarts:
     """Starts for one GPU, one after the other; `prepare` makes the next one ahead.
 
-    Not for several threads at once: whoever has the GPU profiles.
+    For any number of threads. Once closed, nothing is made ahead any more.
     """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._waiting: ProfilerStart | None = None
+        self._closed = False
 
     def prepare(self) -> None:
         """Make the next start now, unless one waits already; it need not succeed."""
-        if self._waiting is None:
-            with contextlib.suppress(OSError):  # told by the profile that needs it
-                self._waiting = ProfilerStart()
+        with self._lock:
+            if self._waiting is None and not self._closed:
+                # The profile that needs it says why there is none.
+                with contextlib.suppress(OSError, RuntimeError):
+                    self._waiting = ProfilerStart()
 
     def take(self) -> ProfilerStart:
-        """The start that waits; a new one if there is none, or if it has not lasted."""
-        waiting, self._waiting = self._waiting, None
+        """The start that waits; a new one if there is none, or if it has already ended."""
+        waiting = self._taken()
         if waiting is not None and waiting.ended:
             waiting.close()
             waiting = None
@@ -122,9 +134,15 @@ class ProfilerStarts:
 
     def close(self) -> None:
         """End the start that waits; idempotent."""
-        waiting, self._waiting = self._waiting, None
+        self._closed = True
+        waiting = self._taken()
         if waiting is not None:
             waiting.close()
+
+    def _taken(self) -> ProfilerStart | None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, None
+        return waiting
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

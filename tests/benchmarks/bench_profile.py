@@ -4,7 +4,8 @@
 
 Prints the median seconds of N profiles of each task's baseline: one right behind the other; each
 after a pause, in which the profiler was started ahead, as in a search; what one more in the same
-profiler adds; and the share of the first that is therefore start and end. Before that, what the
+profiler adds; and the share of the first that is therefore start and end. Of a call of several launches the
+timeline's process counts as well. Before that, what the
 profiler takes for a program without a GPU, and what the profiled process takes to be imported.
 """
 
@@ -50,7 +51,10 @@ def _profiles(task: str, times: int, pause_s: float, device: int) -> None:
     judging = JudgingOptions(evaluator="gpu", device=device)
     with closing(choose_evaluator(source, judging, on_progress=lambda _: None)) as gpu:
         baseline = source.task.baseline
-        gpu.profile_many([baseline])  # compiles, and measures the device's ceilings
+        (first,) = gpu.profile_many([baseline])  # compiles, and measures the device's ceilings
+        if not any(kernel.metrics for kernel in first.kernels):
+            print(f"{task:18} no counters: {'; '.join(first.missing.values())}")
+            return
         one = median_s(lambda: gpu.profile_many([baseline]), times)
         ahead = median_s(lambda: gpu.profile_many([baseline]), times, pause_s=pause_s)
         several = median_s(lambda: gpu.profile_many([baseline] * (1 + MORE)), times)

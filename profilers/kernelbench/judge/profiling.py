@@ -7,7 +7,6 @@ so the result is a claim: it serves as advice, and no verdict depends on it.
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -38,6 +37,7 @@ from profilers.kernelbench.judge.workplace import KernelBenchWorkplace
 from profilers.kernelbench.shared.profiling_spec import ProfilingSpec
 from profilers.profiles.launches import kernel_profiles
 from profilers.profiles.profiling import SASS, TIMELINE, profiled_us
+from profilers.profiles.starts import enough_cores
 from profilers.roofline import classify
 from profilers.sandbox import Jail
 
@@ -54,7 +54,6 @@ TRACED_CALLS = 3
 ReadMachineCode = Callable[[Candidate], "MachineCode"]
 _DEADLINE_S = 60.0
 _MOST_KERNELS = 200
-_ENOUGH_CORES = 4
 
 
 def profile_model(
@@ -199,7 +198,7 @@ def _ready_profiler(
     """The profiler starts while a call is traced, as its start and the import of PyTorch take
     longer than that. None on a host with few cores, where they would delay that call.
     """
-    if len(os.sched_getaffinity(0)) < _ENOUGH_CORES:
+    if not enough_cores():
         yield None
         return
     spec, jail = _spec(place, built), _profiling_jail(place, built)

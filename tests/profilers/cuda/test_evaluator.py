@@ -266,13 +266,16 @@ def test_a_candidate_that_does_not_build_keeps_its_place_among_profiles(
     assert evaluator.profile_many([]) == []
 
 
-@pytest.mark.parametrize("counted", [True, False])
-def test_the_next_start_of_the_profiler_is_made_ahead_where_there_are_counters(
+@pytest.mark.parametrize(("counted", "cores"), [(True, 1), (False, 1), (True, 10_000)])
+def test_the_next_start_of_the_profiler_is_made_ahead_where_there_are_counters_and_cores(
     evaluator: GpuEvaluator,
     make: Callable[..., Candidate],
     monkeypatch: pytest.MonkeyPatch,
     counted: bool,
+    cores: int,
 ) -> None:
+    ahead = counted and cores == 1
+    monkeypatch.setattr("profilers.profiles.starts._ENOUGH_CORES", cores)
     made: list[str] = []
 
     class Start:
@@ -295,11 +298,11 @@ def test_the_next_start_of_the_profiler_is_made_ahead_where_there_are_counters(
     monkeypatch.setattr("profilers.profiles.starts.ProfilerStart", Start)
     monkeypatch.setattr("profilers.cuda.profiling.profile_all", profile_all)
     evaluator.profile_many([make()])
-    assert made == (["made", "made"] if counted else ["made"])
+    assert made == (["made", "made"] if ahead else ["made"])
     evaluator.profile_many([make()])
-    assert made == ["made"] * (3 if counted else 2)
+    assert made == ["made"] * (3 if ahead else 2)
     evaluator.close()
-    assert made.count("closed") == counted
+    assert made.count("closed") == ahead
 
 
 def test_a_candidate_waits_while_another_has_the_gpu(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -21,6 +22,7 @@ from profilers.launching.requests import ProfiledBuffer, ProfilingRequest, targe
 from profilers.ncu import NcuKernel, NcuReport
 from profilers.profiles import profiling
 from profilers.profiles.profiling import Counters, assign
+from profilers.profiles.starts import ProfilerStarts
 
 
 def request(*kernels: str) -> ProfilingRequest:
@@ -142,6 +144,29 @@ def test_only_an_endless_kernel_is_not_run_again_for_a_timeline(
     assert wanted == ([[1]] if hang else [[0, 1]])
     assert ("does not end" in first.missing.get("timeline", "")) is hang
     assert "timeline" not in second.missing
+
+
+def test_the_start_that_was_made_ahead_is_the_first_to_be_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = deadly(monkeypatch, {1})
+    collect, begun = ncu.collect, []
+
+    def counted(*given: Any, **named: Any) -> NcuReport:
+        begun.append(named["stop"])
+        return collect(*given, **named)
+
+    monkeypatch.setattr(ncu, "collect", counted)
+    with closing(ProfilerStarts()) as starts:
+        starts.prepare()
+        waiting = starts._waiting
+        assert waiting is not None
+        found = profiling.profile_all(
+            [request("a")] * 3, hardware=Hardware(name="d"), device=0, support=Path("s"),
+            starts=starts,
+        )  # fmt: skip
+    assert asked == [[0, 1, 2], [2]] and len(begun) == 2 and begun[0] is waiting._stop
+    assert [len(item.profile.kernels[0].metrics) for item in found] == [1, 0, 1]
 
 
 def test_too_many_deadly_kernels_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

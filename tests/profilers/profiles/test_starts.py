@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -67,12 +69,34 @@ def test_a_start_made_ahead_is_the_next_one_and_is_used_once(
     assert start.ended and all(gone(pid) for pid in started(tool, 2))
 
 
+def test_threads_that_prepare_at_once_leave_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch, starts: ProfilerStarts
+) -> None:
+    made: list[threading.Event] = []
+
+    def collect(*_: Any, stop: threading.Event, **__: Any) -> NcuReport:
+        made.append(stop)
+        assert stop.wait(30)
+        return NcuReport((), {})
+
+    monkeypatch.setattr(ncu, "collect", collect)
+    threads = [threading.Thread(target=starts.prepare) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    starts.close()
+    assert len(made) == 1 and made[0].is_set()
+
+
 def test_what_waits_is_ended_when_all_is(tool: Path, starts: ProfilerStarts) -> None:
     starts.prepare()
     (waiting,) = started(tool, 1)
     starts.close()
     starts.close()
     assert gone(waiting)
+    starts.prepare()
+    assert starts._waiting is None
 
 
 def test_a_start_that_has_not_lasted_is_made_anew(
@@ -101,9 +125,10 @@ def test_progress_survives_a_start_that_has_to_be_stopped(tools: Path) -> None:
     said = json.dumps({"variant": 3})
     put_tool(tools / "ncu", f"echo '{said}' > progress.jsonl; sleep 60\n")
     with closing(ProfilerStart()) as start:
-        found = start.go({"variants": []}, limit_s=1.0)
+        time.sleep(1.0)  # as a start waits that was made ahead
+        found = start.go({"variants": []}, limit_s=0.5)
     assert found.stopped and found.lines == [{"variant": 3}] and not found.report.kernels
-    assert "was stopped after" in found.report.missing["ncu"]
+    assert found.report.missing["ncu"] == "ncu was stopped after 0.5 s"
     assert not start.progress.parent.exists()
 
 
@@ -121,10 +146,10 @@ def test_a_failure_of_ours_is_raised_where_the_report_is_waited_for(
 def test_where_no_start_can_be_made_ahead_the_next_profile_says_why(
     monkeypatch: pytest.MonkeyPatch, starts: ProfilerStarts
 ) -> None:
-    def full(**_: Any) -> None:
+    def full() -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("tempfile.TemporaryDirectory", full)
+    monkeypatch.setattr("profilers.profiles.starts.ScratchFolder", full)
     starts.prepare()
     with pytest.raises(OSError, match="no space left"):
         starts.take()
@@ -138,8 +163,7 @@ def test_the_process_that_waits_ends_with_the_one_that_asked(tmp_path: Path) -> 
         with pytest.raises(subprocess.TimeoutExpired):
             waiting.wait(timeout=2)
         asking.kill()
-        asking.wait()
-        assert waiting.wait(timeout=30) == 0
+        assert waiting.wait(timeout=30) == 0  # though nobody has waited for the other one
     finally:
         waiting.kill()
         asking.kill()

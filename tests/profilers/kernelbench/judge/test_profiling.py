@@ -147,7 +147,7 @@ def test_counters_code_timeline_and_roofline_in_one(
     make: Any, needed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """On many cores the profiler starts while a call is traced, and profiles once."""
-    monkeypatch.setattr("profilers.kernelbench.judge.profiling._ENOUGH_CORES", needed)
+    monkeypatch.setattr("profilers.profiles.starts._ENOUGH_CORES", needed)
     told: list[str] = []
     code = MachineCode({"saxpy": SassFacts(instructions=30)})
     calls = saying("open('calls', 'a').write('x')")
@@ -168,7 +168,7 @@ def test_counters_code_timeline_and_roofline_in_one(
 def test_a_profiler_that_is_ready_ends_where_nothing_can_be_traced(
     make: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("profilers.kernelbench.judge.profiling._ENOUGH_CORES", 1)
+    monkeypatch.setattr("profilers.profiles.starts._ENOUGH_CORES", 1)
     calls = saying("open('calls', 'a').write('x')")
     place = make(ChildGone("no answer", hung=True, output=""), calls, run=THEN_PRINT)
     found = profile(place)
