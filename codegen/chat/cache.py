@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from codegen.chat.messages import ChatClient, Message, Offer, Reply, reply_from
 from codegen.chat.request import ChatRequest, Route
+from mcts.databases import use_wal
 from mcts.domain import first_problem
 from mcts.errors import InputError, WorldError
 from mcts.formats import SQLITE_ERRORS, parse_json
@@ -58,7 +59,7 @@ class AnswerStore:
             raise InputError(f"{path} cannot be used as a cache of answers: {error}") from None
 
     def _prepare(self) -> None:
-        self._connection.execute("PRAGMA journal_mode = WAL")
+        use_wal(self._connection, wait_s=_WAIT_S)
         self._connection.execute("PRAGMA synchronous = NORMAL")  # `_sync` does the rest
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()

@@ -4,9 +4,9 @@
 
 Prints the median seconds of N profiles of each task's baseline: one right behind the other; each
 after a pause, in which the profiler was started ahead, as in a search; what one more in the same
-profiler adds; and the share of the first that is therefore start and end. Of a call of several launches the
-timeline's process counts as well. Before that, what the
-profiler takes for a program without a GPU, and what the profiled process takes to be imported.
+profiler adds; and the share of the first that is therefore start and end. Of a call of several
+launches the timeline's process counts as well. Before that, what the profiler takes for a program
+without a GPU, and what the profiled process takes to be imported.
 """
 
 from __future__ import annotations

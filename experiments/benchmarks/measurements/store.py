@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from experiments.runs.wiring.choosing import REPLAY
+from mcts.databases import use_wal
 from mcts.domain import sealed, unsealed
 from mcts.errors import InputError, WorldError
 from mcts.formats import SQLITE_ERRORS, parse_json
@@ -68,7 +69,7 @@ class MeasurementStore:
         if read_only:
             self._connection.execute("SELECT count(*) FROM measurement")
             return
-        self._connection.execute("PRAGMA journal_mode = WAL")
+        use_wal(self._connection, wait_s=_WAIT_S)
         self._connection.execute("PRAGMA synchronous = FULL")
         self._connection.execute(_CREATE)
         self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

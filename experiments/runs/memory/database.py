@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from mcts.databases import use_wal
 from mcts.errors import InputError
 from mcts.formats import SQLITE_ERRORS
 
@@ -86,9 +87,9 @@ def open_memory(path: Path) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
         try:
-            if _version(connection, path) < SCHEMA_VERSION:
+            if _checked_version(connection, path) < SCHEMA_VERSION:
                 _migrate(connection, path)
-            connection.execute("PRAGMA journal_mode = WAL")
+            use_wal(connection, wait_s=BUSY_S)
             connection.execute("PRAGMA synchronous = FULL")
         except BaseException:
             connection.close()
@@ -106,12 +107,12 @@ def read_memory(path: Path) -> sqlite3.Connection:
     with _errors_in_words(path):
         try:
             connection = _connect_readonly(path, "mode=ro")
-            version = _version(connection, path)
+            version = _checked_version(connection, path)
         except sqlite3.OperationalError:
             if _has_unmerged_log(path):
                 raise
             connection = _connect_readonly(path, "mode=ro&immutable=1")
-            version = _version(connection, path)
+            version = _checked_version(connection, path)
         if version == 0:
             connection.close()
             raise InputError(f"{path} is empty: it is no memory of Rooftree's")
@@ -138,6 +139,16 @@ def _connect_readonly(path: Path, how: str) -> sqlite3.Connection:
 def _has_unmerged_log(path: Path) -> bool:
     log = path.with_name(path.name + "-wal")
     return log.exists() and log.stat().st_size > 0
+
+
+def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
+    """As `_version`, all of it seen at one moment: another process may be making the file."""
+    connection.execute("BEGIN")
+    try:
+        return _version(connection, path)
+    finally:
+        if connection.in_transaction:
+            connection.rollback()
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:

@@ -7,8 +7,10 @@ import multiprocessing
 import os
 import random
 import sqlite3
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -102,6 +104,33 @@ def test_processes_may_teach_at_the_same_time(tmp_path: Path) -> None:
         worker.join(60)
     assert [worker.exitcode for worker in workers] == [0, 0, 0]
     assert len(held(path)) == 60
+
+
+@pytest.mark.parametrize("reads", ["PRAGMA user_version", "PRAGMA quick_check", "sqlite_master"])
+def test_a_memory_that_another_makes_while_it_is_opened_is_one(
+    reads: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.sqlite"
+    others: list[threading.Thread] = []
+
+    def before(statement: str) -> None:
+        if reads in statement and not others:
+            others.append(threading.Thread(target=lambda: open_memory(path).close()))
+            others[0].start()
+            others[0].join(0.5)  # it may have to wait until the first one has looked
+
+    def watched(*words: Any, **named: Any) -> sqlite3.Connection:
+        connection = connect(*words, **named)
+        if not others:
+            connection.set_trace_callback(before)
+        return connection
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", watched)
+    filled(path)
+    (other,) = others
+    other.join(60)
+    assert not other.is_alive() and len(held(path)) == len(MANY)
 
 
 # Trouble with the file.
