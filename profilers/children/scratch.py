@@ -1,7 +1,8 @@
 """Private folders that do not outlive their process for long, even if it is killed.
 
-Test cases may take gigabytes of shared memory, so no folder may be left behind. Each folder is
-locked by its owner; making a new folder removes those whose lock nobody holds any more.
+Test cases may take gigabytes of shared memory, and a profiler's files stand there for most of a
+search, so no folder may be left behind. Each folder is locked by its owner; making a new folder
+removes those whose lock nobody holds any more.
 """
 
 from __future__ import annotations

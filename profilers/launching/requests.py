@@ -1,7 +1,10 @@
-"""What a profiled process is asked to launch: variants, their calls and their buffers."""
+"""What a profiled process is asked to launch (variants, their calls, their buffers), and how far it
+came.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,3 +87,17 @@ def target_spec(
         ],
         "variants": variants,
     }
+
+
+def read_progress(path: Path) -> list[dict[str, Any]]:
+    """The complete lines of a progress file, none without one.
+
+    Its process may have been killed while it wrote.
+    """
+    found = []
+    for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            break
+    return found

@@ -23,6 +23,7 @@ from mcts.files import write_whole
 from profilers import ncu
 from profilers.children.processes import child_environment
 from profilers.children.scratch import ScratchFolder
+from profilers.launching.requests import read_progress
 
 _TARGET = "profilers.launching.ncu_target"
 _ENOUGH_CORES = 4
@@ -80,7 +81,7 @@ class ProfilerStart:
             report, stopped = self._report.result(), True
             late = f"{ncu.TOOL} was stopped after {limit_s:.3g} s"  # its own count has the waiting
             report = replace(report, missing={**report.missing, ncu.TOOL: late})
-        lines = read_lines(self.progress) if self.progress.is_file() else None
+        lines = read_progress(self.progress) if self.progress.is_file() else None
         return Collected(report, lines, stopped)
 
     def close(self) -> None:
@@ -143,14 +144,3 @@ class ProfilerStarts:
         with self._lock:
             waiting, self._waiting = self._waiting, None
         return waiting
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The complete lines of a progress file: its process may have been killed while writing."""
-    found: list[dict[str, Any]] = []
-    for line in path.read_text(errors="replace").splitlines():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            break
-    return found

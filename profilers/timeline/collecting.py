@@ -15,7 +15,7 @@ from typing import Any
 
 from profilers.children.processes import child_environment
 from profilers.children.supervised import last_lines, run_to_end
-from profilers.launching.requests import ProfilingRequest, target_spec
+from profilers.launching.requests import ProfilingRequest, read_progress, target_spec
 from profilers.timeline import nsys
 from profilers.timeline.activities import TimelineReport
 from profilers.timeline.cupti import NO_CUPTI
@@ -151,17 +151,6 @@ class _Recorder:
 
     def _deadline(self, requests: Requests) -> float:
         return self.timeout_s or _START_S + _PER_VARIANT_S * len(requests)
-
-
-def read_progress(path: Path) -> list[dict[str, Any]]:
-    """The complete lines of a progress file: its process may have been killed while writing."""
-    found = []
-    for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            break
-    return found
 
 
 def _window(

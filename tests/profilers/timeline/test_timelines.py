@@ -11,7 +11,7 @@ import pytest
 
 from profilers.children.supervised import Ended
 from profilers.compiling.calls import Call, Step
-from profilers.launching.requests import ProfiledBuffer, ProfilingRequest
+from profilers.launching.requests import ProfiledBuffer, ProfilingRequest, read_progress
 from profilers.timeline import Activity, ApiCall, TimelineReport, nsys
 from profilers.timeline import collecting as timelines
 from profilers.timeline.collecting import collect_timelines
@@ -291,9 +291,9 @@ def test_variants_that_always_end_the_process_are_given_up(processes: Processes)
 
 def test_a_progress_file_cut_in_its_last_line_is_read_up_to_there(tmp_path: Path) -> None:
     path = tmp_path / "progress.jsonl"
-    assert timelines.read_progress(path) == []
+    assert read_progress(path) == []
     path.write_text('{"variant": 0}\n{"variant": 1')
-    assert timelines.read_progress(path) == [{"variant": 0}]
+    assert read_progress(path) == [{"variant": 0}]
 
 
 class Bench:
