@@ -5,8 +5,9 @@
 Prints the median seconds of N profiles of each task's baseline: one right behind the other; each
 after a pause, in which the profiler was started ahead, as in a search; what one more in the same
 profiler adds; and the share of the first that is therefore start and end. Of a call of several
-launches the timeline's process counts as well. Before that, what the profiler takes for a program
-without a GPU, and what the profiled process takes to be imported.
+launches the timeline's process counts as well. Before that, what a process takes that imports what
+is profiled, initialises the driver and makes a context, each on top of what stands before it, by
+itself and under the profiler: how far would a start ahead have to go?
 """
 
 from __future__ import annotations
@@ -29,6 +30,13 @@ from profilers.compiling.toolchain import find_tool
 TASKS = ("gelu", "gemm_bf16", "histogram", "prefix_sum")
 MORE = 3
 """Further profiles in the same profiler."""
+STEPS = {
+    "nothing": "",
+    "imports": "import profilers.launching.ncu_target as target; ",
+    "driver": "target.driver.initialise(); ",
+    "context": "context = target.driver.Context({device}); ",
+}
+"""What a profiled process does before it launches anything."""
 
 
 def median_s(act: Callable[[], object], times: int, *, pause_s: float = 0.0) -> float:
@@ -42,8 +50,27 @@ def median_s(act: Callable[[], object], times: int, *, pause_s: float = 0.0) -> 
     return statistics.median(seconds)
 
 
-def _command(*words: str) -> Callable[[], object]:
-    return lambda: subprocess.run(words, check=False, capture_output=True)
+def _starts(times: int, device: int) -> None:
+    """What each step of a process's start takes, by itself and under the profiler."""
+    tool = find_tool(ncu.TOOL)
+    print(f"{'a process with':18} {'s':>6} {'ncu':>6}")
+    code = ""
+    for step, more in STEPS.items():
+        code += more.format(device=device)
+        command = (sys.executable, "-c", code)
+        profiled = "n/a" if tool is None else _process_s([str(tool), *command], times)
+        print(f"{step:18} {_process_s(command, times):>6} {profiled:>6}")
+
+
+def _process_s(command: Sequence[str], times: int) -> str:
+    """The median seconds of a process; "n/a" if it fails, as without a GPU."""
+    ended = []
+
+    def run() -> None:
+        ended.append(subprocess.run(command, check=False, capture_output=True).returncode)
+
+    seconds = median_s(run, times)
+    return "n/a" if any(ended) else f"{seconds:.2f}"
 
 
 def _profiles(task: str, times: int, pause_s: float, device: int) -> None:
@@ -69,12 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--pause", type=float, default=3.0, metavar="S")
     parser.add_argument("--device", type=int, default=0)
     options = parser.parse_args(arguments)
-    imported = _command(sys.executable, "-c", "import profilers.launching.ncu_target")
-    print(f"importing the profiled process {median_s(imported, options.times):.2f} s")
-    tool = find_tool(ncu.TOOL)
-    if tool is not None:
-        alone = median_s(_command(str(tool), "true"), options.times)
-        print(f"{ncu.TOOL} around a program without a GPU {alone:.2f} s")
+    _starts(options.times, options.device)
     print(f"{'task':18} {'one, s':>6} {'ahead':>6} {'more':>6} {'start':>6}")
     try:
         for task in options.tasks:
