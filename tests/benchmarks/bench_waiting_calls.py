@@ -1,12 +1,11 @@
-"""What the host takes between a call's end and the next one, of calls that wait for the device.
+"""What the host takes behind calls that wait for the device, and behind calls that do not.
 
     python -m tests.benchmarks.bench_waiting_calls [--calls N] [--blocks N] [--device N]
 
 A call that waits for the device leaves it idle until the host has enqueued the copies behind it,
-which its events do not show and the judge's clock does. Prints, for calls that wait and calls that
-do not, the median microseconds by the events and by the host's clock, the flush before them
-included, and the host's steps behind the end of a call: up to the question for reserved L2, the
-question, the copies and the wait. Needs a GPU.
+which its events do not show and the judge's clock does. Prints medians in microseconds: a call by
+its events, and by the host's clock with the flush before it; from the end of a call until the
+copies are enqueued; the wait behind them; and the question for reserved L2. Needs a GPU.
 """
 
 from __future__ import annotations
@@ -16,51 +15,54 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 from profilers.kernelbench.shared.clocks import Clock, clock_for
 from profilers.kernelbench.shared.timed_runs import TimedRuns
 
-STEPS = ("before", "question", "copies", "wait")
+COLUMNS = ("events", "host", "enqueued", "wait", "question")
 
 
 class WatchedClock:
-    """A clock that notes the host's time around its own calls."""
+    """A clock that notes the host's time around its own calls, in microseconds."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._now: Callable[[], float] = lambda: time.perf_counter_ns() / 1e3
+        self._begin_us = 0.0
+        self._mark_us: float | None = None
         self.host_us: list[float] = []
-        self.steps_us: list[list[float]] = []
-        self._begin = 0
-        self._marks: list[int] = []
+        self.enqueued_us: list[float] = []
+        self.wait_us: list[float] = []
+        self.question_us: list[float] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._clock, name)
 
     def reset_cache(self) -> None:
-        self._begin = time.perf_counter_ns()
+        self._begin_us = self._now()
         self._clock.reset_cache()
 
     def mark(self) -> Any:
         made = self._clock.mark()
-        self._marks = [time.perf_counter_ns()]
+        self._mark_us = self._now()
         return made
 
-    def persisting_bytes(self) -> int:
-        self._marks.append(time.perf_counter_ns())
-        size = self._clock.persisting_bytes()
-        self._marks.append(time.perf_counter_ns())
-        return size
-
     def synchronize(self) -> None:
-        begin = time.perf_counter_ns()
+        begin = self._now()
         self._clock.synchronize()
-        marks = [*self._marks, begin, time.perf_counter_ns()]
-        if len(marks) == len(STEPS) + 1:  # behind a call
-            self.host_us.append((marks[-1] - self._begin) / 1e3)
-            self.steps_us.append([(end - start) / 1e3 for start, end in pairwise(marks)])
-        self._marks = []
+        end = self._now()
+        if self._mark_us is not None:  # behind a call
+            self.host_us.append(end - self._begin_us)
+            self.enqueued_us.append(begin - self._mark_us)
+            self.wait_us.append(end - begin)
+        self._mark_us = None
+
+    def persisting_bytes(self) -> int:
+        begin = self._now()
+        size = self._clock.persisting_bytes()
+        self.question_us.append(self._now() - begin)
+        return size
 
 
 def models(torch: Any) -> dict[str, Callable[..., Any]]:
@@ -92,7 +94,7 @@ def main() -> int:
         return 2
     torch.cuda.set_device(options.device)
     inputs = [(torch.randn(1024, 2048, device="cuda"),) for _ in range(options.calls)]
-    print(f"{'a call that':14} {'events':>8} {'host':>8} " + " ".join(f"{s:>8}" for s in STEPS))
+    print(f"{'a call that':14} " + " ".join(f"{name:>8}" for name in COLUMNS))
     for name, model in models(torch).items():
         clock = WatchedClock(clock_for(options.device))
         runs = TimedRuns(options.device, clock)
@@ -100,7 +102,7 @@ def main() -> int:
         for _ in range(options.blocks):
             runs.prepare(inputs)
             events += runs.run(model, flush=True)
-        columns = [events, clock.host_us, *zip(*clock.steps_us, strict=True)]
+        columns = (events, clock.host_us, clock.enqueued_us, clock.wait_us, clock.question_us)
         print(f"{name:14} " + " ".join(f"{statistics.median(us):8.1f}" for us in columns))
     return 0
 

@@ -2,8 +2,9 @@
 
 A call is always: reset L2's reservations, flush L2, mark, call the function, mark, and right behind
 it, in stream order, copy every output. So a copy shows the output as it was when the mark says that
-the call was over. Nothing waits for the device in between; afterwards every call waits, so that a
-function that synchronises by itself has no disadvantage.
+the call was over. Nothing waits for the device in between; afterwards every call waits, and the
+host does there whatever can be left for later, so that a function that synchronises by itself has
+little disadvantage: behind it the device is idle until the copies are enqueued.
 """
 
 from __future__ import annotations
@@ -173,13 +174,15 @@ class TimedRuns:
                 begin = self.clock.mark()
                 output = function(*arguments)
                 end = self.clock.mark()
-                self._note_side_effects()
+                self._return_to_stream()
                 tensors = tensors_in(output)
                 copies = [self._copy(tensor) for tensor in tensors]
+                self.clock.synchronize()
+                # Before the wait, the host's time would count only if the function waits itself.
+                self.persisting_bytes = max(self.persisting_bytes, self.clock.persisting_bytes())
                 made = zip(tensors, copies, strict=True)
                 places = [None if copy is None else TensorPlace.of(own) for own, copy in made]
                 records.append(RecordedCall(output, begin, end, tensors, copies, places))
-                self.clock.synchronize()
         for record in records:
             # Events have a resolution; a call shorter than that still took some time.
             record.us = max(self.clock.us(record.begin, record.end), 1e-3)
@@ -194,13 +197,13 @@ class TimedRuns:
         if self.on_device:
             self._sum(self._buffer, dim=0, out=self._sink)
 
-    def _note_side_effects(self) -> None:
+    def _return_to_stream(self) -> None:
+        """Undo and note that the function left another stream than its caller's."""
         if not self.on_device:
             return
         if self._current_stream(self._device).cuda_stream != self._stream.cuda_stream:
             self.moved_stream = True
             self._set_stream(self._stream)
-        self.persisting_bytes = max(self.persisting_bytes, self.clock.persisting_bytes())
 
     def _copy(self, tensor: Any) -> Any:
         if (
