@@ -13,6 +13,7 @@ from experiments.runs.folders import event_table
 from experiments.runs.folders.event_table import Row
 from experiments.runs.folders.journal import database_of
 from experiments.runs.folders.journal_file import LOCK, reading
+from experiments.runs.options.run_hints import has_results, lost_journal
 from mcts.errors import InputError, JournalError
 from mcts.formats import SQLITE_ERRORS
 from mcts.ports import Event
@@ -37,8 +38,8 @@ class JournalTail:
         """New events, with the time of each in seconds since the epoch: all that one look finds,
         at most `BATCH`, or up to the first of one of these kinds; the rest is for the next call.
 
-        Raises InputError for a journal of a newer Rooftree, JournalError for one that cannot be
-        read.
+        Raises InputError for a journal that is lost or of a newer Rooftree, JournalError for one
+        that cannot be read.
         """
         if not self.more():
             return
@@ -64,12 +65,16 @@ class JournalTail:
                         f"{self._folder} was made by a newer Rooftree: update this one"
                     )
                 if version < 1:
+                    if has_results(self._folder):
+                        raise lost_journal(self._folder)
                     return []
                 found = event_table.rows(connection, self._path, after=self._seq, most=BATCH)
                 rows = list(found)
         except SQLITE_ERRORS as error:
             if event_table.is_busy(error):
                 return []
+            if event_table.is_foreign(error):
+                raise event_table.translated(error, self._path) from None
             raise JournalError(f"the journal of {self._folder} cannot be read: {error}") from None
         dated = list(
             zip(event_table.events(rows, self._path), map(self._time_of, rows), strict=True)

@@ -61,6 +61,7 @@ def attribute(
     """
     database_of(run_dir)  # raises for a folder without a run, which must not get a journal
     folder = RunFolder(run_dir)
+    folder.check_journal()
     with SqliteJournal(folder.journal) as journal:
         config = widened(folder.config, limits=limits, model=model)
         attributing.choose(summary.result_of(journal.events()), ids)

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from experiments.runs.options.run_hints import no_journal
 from mcts.errors import InputError, JournalError
 from mcts.formats import SQLITE_ERRORS, parse_json
 from mcts.ports import Event
@@ -177,11 +178,16 @@ def is_busy(error: Exception) -> bool:
     return any(sign in str(error) for sign in ("locked", "busy"))
 
 
+def is_foreign(error: Exception) -> bool:
+    """Whether the file is no database at all."""
+    return "not a database" in str(error)
+
+
 def translated(error: Exception, path: Path, *, sound: int = 0) -> InputError | JournalError:
     """An error of SQLite or the disk in one line; `sound` is the last event that could be read."""
     text = str(error)
-    if "not a database" in text:
-        return InputError(f"{path.parent} is not a run folder: {path.name} is not a database")
+    if is_foreign(error):
+        return no_journal(path.parent, "is not a database")
     if isinstance(error, OSError) or any(sign in text for sign in (*_FULL, *_REFUSED)):
         refused = any(sign in text for sign in _REFUSED)
         mend = "make the folder writable" if refused else "make room"
@@ -209,6 +215,8 @@ def _break(row: Row, *, after: int) -> str:
     """How the chain is broken at `row`, which follows event `after`."""
     if row.seq == after + 1:
         return f"{_named(row)} was changed after it was written"
+    if row.seq <= after:
+        return f"what stands behind event {after} is no event"
     lost = row.seq - 1
     gone = (
         f"event {lost} is gone" if lost == after + 1 else f"events {after + 1} to {lost} are gone"

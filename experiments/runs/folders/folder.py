@@ -12,6 +12,7 @@ from experiments.runs.folders.journal import DATABASE, is_begun
 from experiments.runs.folders.journal_file import LOCK
 from experiments.runs.folders.snapshot import write_snapshot
 from experiments.runs.options.config import CONFIG_FILE, RunConfig, read_config, write_config
+from experiments.runs.options.run_hints import has_results, lost_journal
 from experiments.runs.tasks.files import (
     RECORDING_SUFFIXES,
     TASK_FILE,
@@ -26,8 +27,6 @@ from mcts.errors import InputError
 from mcts.knowledge.base import Knowledge
 
 _TASK = "task"
-RESULTS = ("best", "report.html", "tree.svg", "tree.dot")
-"""What is written once a run has stopped, and would be overwritten by the next stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +69,10 @@ class RunFolder:
             return
         log = self.journal.with_name(f"{DATABASE}-wal")
         emptied = log.is_file() and log.stat().st_size > 0 and not _size(self.journal)
-        if emptied or any((self.path / name).exists() for name in RESULTS):
-            kept = "a part of it is left" if emptied else "it has results"
-            raise InputError(
-                f"the journal of {self.path} is empty or gone, though {kept}: put a copy of "
-                f"{DATABASE} back, or start a new run"
-            )
+        if emptied:
+            raise lost_journal(self.path, though="a part of it is left")
+        if has_results(self.path):
+            raise lost_journal(self.path)
 
     def task(self, config: RunConfig) -> TaskSource:
         """The task as it was when the run began. InputError when its files are gone, or its

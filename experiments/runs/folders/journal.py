@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from experiments.runs.folders import event_table
-from experiments.runs.folders.event_table import SCHEMA_VERSION, Row
-from experiments.runs.folders.journal_file import connect, lock, reading
-from experiments.runs.options.run_hints import DATABASE, not_a_run_folder
+from experiments.runs.folders.event_table import SCHEMA_VERSION, JournalDamaged, Row
+from experiments.runs.folders.journal_file import connect, lock, missing_bytes, reading
+from experiments.runs.options.run_hints import DATABASE, no_journal, not_a_run_folder
 from mcts.errors import InputError, JournalError
 from mcts.formats import SQLITE_ERRORS
 from mcts.ports import Event, Journal
@@ -53,6 +53,8 @@ class SqliteJournal(Journal):
         self._using = threading.Lock()
         self._lock = lock(path.parent)
         try:
+            if path.is_file() and missing_bytes(path):
+                read_events(path.parent)  # says how far it can be read
             self._connection = _connect(path)
             try:
                 self._prepare()
@@ -167,12 +169,22 @@ def stored_rows(run_dir: Path) -> Iterator[Row]:
     Raises InputError when `run_dir` is not a run folder.
     """
     path = database_of(run_dir)
+    missing, sound = missing_bytes(path), 0
     try:
         with reading(path) as connection:
             _check_schema(connection, path)
-            yield from event_table.rows(connection, path)
+            for row in event_table.rows(connection, path):
+                yield row
+                sound = row.seq
+    except JournalDamaged:
+        if not missing:
+            raise
     except SQLITE_ERRORS as error:
         raise event_table.translated(error, path) from None
+    if missing:
+        raise JournalDamaged(
+            path, f"the last {missing:,} bytes of its file are missing", sound=sound
+        )
 
 
 def is_begun(path: Path) -> bool:
@@ -226,7 +238,7 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
             f"reads {SCHEMA_VERSION}): update Rooftree"
         )
     if "event" not in tables or version < 1:
-        raise InputError(f"{path.parent} is not a run folder: {path.name} holds no journal")
+        raise no_journal(path.parent, "holds no journal")
 
 
 def _inode(path: Path) -> tuple[int, int] | None:

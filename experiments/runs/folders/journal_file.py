@@ -18,6 +18,7 @@ from mcts.errors import InputError, JournalError
 
 LOCK = "run.lock"
 """Made by whoever begins a run in a folder, and locked by whoever writes there."""
+_MAGIC, _HEADER_BYTES, _LARGEST_PAGE = b"SQLite format 3\0", 100, 65536
 _LOCK_WAITS_S = (0.02, 0.05)
 
 
@@ -37,21 +38,53 @@ def reading(path: Path, *, timeout_s: float = 30.0) -> Iterator[sqlite3.Connecti
     """A connection to read with, also if the folder may not be written.
 
     Without a write-ahead log all is in the file itself, which is read as it stands: that leaves
-    nothing behind. One that a crashed run left in a read-only folder is read from a copy.
+    nothing behind. One that a crashed run left in a read-only folder is read from a copy, and so is
+    a file that lost its end, of which SQLite reads nothing otherwise.
     """
     log, shared = (path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))
-    if not log.exists():
+    if missing := missing_bytes(path):
+        with _copied(path) as copy:
+            os.truncate(copy, copy.stat().st_size + missing)
+            with closing(connect(copy)) as connection:
+                yield connection
+    elif not log.exists():
         with closing(connect(path, mode="ro&immutable=1", timeout_s=timeout_s)) as connection:
             yield connection
     elif shared.exists() or os.access(path.parent, os.W_OK):
         with closing(connect(path, mode="ro", timeout_s=timeout_s)) as connection:
             yield connection
     else:
-        with TemporaryDirectory(prefix="rooftree-") as folder:
-            for file in (path, log):
-                shutil.copyfile(file, Path(folder) / file.name)
-            with closing(connect(Path(folder) / path.name)) as connection:
-                yield connection
+        with _copied(path, log) as copy, closing(connect(copy)) as connection:
+            yield connection
+
+
+@contextmanager
+def _copied(path: Path, *more: Path) -> Iterator[Path]:
+    """A copy of a file, with others beside it."""
+    with TemporaryDirectory(prefix="rooftree-") as folder:
+        for file in (path, *more):
+            shutil.copyfile(file, Path(folder) / file.name)
+        yield Path(folder) / path.name
+
+
+def missing_bytes(path: Path) -> int:
+    """How many bytes a database is shorter than its header says.
+
+    0 if it has no whole header, or a write-ahead log, as what is missing may be in that.
+    https://www.sqlite.org/fileformat.html, section 1.3: the page size at byte 16, where 1 means
+    65,536, and the number of pages at byte 28, valid if the counts at bytes 24 and 92 agree.
+    """
+    if path.with_name(f"{path.name}-wal").exists():
+        return 0
+    with path.open("rb") as stream:
+        header = stream.read(_HEADER_BYTES)
+        size = os.fstat(stream.fileno()).st_size
+    whole = len(header) == _HEADER_BYTES and header.startswith(_MAGIC)
+    if not whole or header[24:28] != header[92:96]:
+        return 0
+    page = int.from_bytes(header[16:18], "big")
+    pages = int.from_bytes(header[28:32], "big")
+    return max(0, pages * (_LARGEST_PAGE if page == 1 else page) - size)
 
 
 def lock(folder: Path) -> int:

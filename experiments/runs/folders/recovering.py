@@ -13,10 +13,10 @@ from pathlib import Path
 
 from experiments.runs.folders import event_table
 from experiments.runs.folders.event_table import JournalDamaged, Row
-from experiments.runs.folders.folder import RESULTS
 from experiments.runs.folders.journal import DATABASE, JournalLost, SqliteJournal, stored_rows
 from experiments.runs.folders.journal_file import LOCK
 from experiments.runs.options.config import CONFIG_FILE
+from experiments.runs.options.run_hints import RESULTS
 from mcts.errors import InputError
 from mcts.formats import SQLITE_ERRORS
 

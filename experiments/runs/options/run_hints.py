@@ -1,4 +1,4 @@
-"""The error for a path that is no run folder, with the run that may be meant."""
+"""The errors for a path that is no run folder, or a run's that has lost its journal."""
 
 from __future__ import annotations
 
@@ -9,15 +9,39 @@ from mcts.errors import InputError
 
 DATABASE = "run.sqlite"
 """The journal's file, which makes a folder one of a run."""
+RESULTS = ("best", "report.html", "tree.svg", "tree.dot")
+"""What is written once a run has stopped, and would be overwritten by the next stop."""
 
 
 def not_a_run_folder(named: Path, lacks: str) -> InputError:
     """``runs is not a run folder: it has no run.sqlite; did you mean runs/gemm-3?``"""
+    if lacks == DATABASE and has_results(named):
+        return lost_journal(named)
     there = "is a file" if named.exists() else "does not exist"
     what = f"has no {lacks}" if named.is_dir() else there
     similar = _similar_run(named)
     hint = f"; did you mean {shlex.quote(str(similar))}?" if similar is not None else ""
     return InputError(f"{named} is not a run folder: it {what}{hint}")
+
+
+def no_journal(folder: Path, what: str) -> InputError:
+    """The error for a folder whose journal's file is none, which `what` says."""
+    if has_results(folder):
+        return lost_journal(folder)
+    return InputError(f"{folder} is not a run folder: {DATABASE} {what}")
+
+
+def lost_journal(folder: Path, *, though: str = "it has results") -> InputError:
+    """The error for a run that once had a journal."""
+    return InputError(
+        f"the journal of {folder} is empty or gone, though {though}: put a copy of {DATABASE} "
+        "back, or start a new run"
+    )
+
+
+def has_results(folder: Path) -> bool:
+    """Whether a run stopped in this folder, and so had a journal."""
+    return any((folder / name).exists() for name in RESULTS)
 
 
 def _similar_run(named: Path) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -161,6 +162,44 @@ def test_a_journal_with_malformed_pages_is_recovered_as_far_as_it_can_be_read(
     assert json_of("resume", new)["tree_digest"] == digest
 
 
+@pytest.mark.parametrize("share", [0.02, 0.5])
+def test_a_journal_whose_end_is_missing_is_recovered_as_far_as_it_goes(
+    toy_folder: Path, tmp_path: Path, share: float
+) -> None:
+    run, new = tmp_path / "run", tmp_path / "new"
+    optimized(toy_folder, run, "--evaluations", 12)
+    events = read_events(run)
+    digest, journal = read_result(events).tree_digest, run / "run.sqlite"
+    missing = int(journal.stat().st_size * share)
+    os.truncate(journal, journal.stat().st_size - missing)
+    before = whole(run)
+    for words in (["report"], ["resume"]):
+        refused(rooftree(*words, run), f"the last {missing:,} bytes of its file are missing",
+                f"rooftree recover {run} NEW_RUN")  # fmt: skip
+    assert f"the last {missing:,} bytes" in completed("recover", run, new).stdout
+    assert whole(run) == before
+    left = read_events(new)
+    assert 2 < len(left) < len(events) and left == events[: len(left)]
+    assert json_of("resume", new)["tree_digest"] == digest
+
+
+def garbled(journal: Path) -> None:
+    journal.write_bytes(b"\x5a" * 8192)
+
+
+@pytest.mark.parametrize("lose", [Path.unlink, emptied, garbled])
+def test_every_command_says_of_a_lost_journal_what_to_do(
+    run: Path, tmp_path: Path, lose: Callable[[Path], None]
+) -> None:
+    lose(run / "run.sqlite")
+    said = f"the journal of {run} is empty or gone, though it has results: put a copy of run.sq"
+    new = tmp_path / "new"
+    reading = [["report", run], ["tree", run], ["explain", run], ["attribute", run]]
+    for words in (*reading, ["watch", run], ["export", run, new], ["recover", run, new]):
+        refused(rooftree(*words), said)
+    assert not new.exists()
+
+
 def test_what_cannot_be_recovered_is_said_and_nothing_is_made(run: Path, tmp_path: Path) -> None:
     new = tmp_path / "new"
     refused(rooftree("recover", run, new), "is sound, all", "nothing to recover")
@@ -169,7 +208,7 @@ def test_what_cannot_be_recovered_is_said_and_nothing_is_made(run: Path, tmp_pat
     refused(rooftree("recover", run, run), "name a new folder")
     refused(rooftree("recover", run, run / "in"), f"outside {run}")
     emptied(run / "run.sqlite")
-    refused(rooftree("recover", run, new), "holds no journal")
+    refused(rooftree("recover", run, new), "is empty or gone")
     assert not new.exists()
 
 
@@ -203,8 +242,8 @@ def test_watching_a_damaged_journal_says_what_to_do(run: Path) -> None:
     connection.close()
     refused(rooftree("watch", run), "event 2", ": put a copy of it back, or go on from event 1")
     (run / "run.sqlite").write_bytes(b"no database at all" * 100)
-    refused(rooftree("watch", run), f"the journal of {run} cannot be read",
-            ": put a copy of it back, or start a new run")  # fmt: skip
+    refused(rooftree("watch", run), f"the journal of {run} is empty or gone",
+            ": put a copy of run.sqlite back, or start a new run")  # fmt: skip
 
 
 def test_watch_asks_to_make_an_unreadable_journal_readable(

@@ -214,7 +214,7 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a run folder"):
         JournalTail(tmp_path)
     (tmp_path / "run.sqlite").write_bytes(b"no database at all, whatever it is named" * 50)
-    with pytest.raises(JournalError, match="cannot be read"):
+    with pytest.raises(InputError, match="is not a database"):
         JournalTail(tmp_path).more()
 
 
