@@ -81,7 +81,8 @@ class Delivery:
 def read_delivery(run_dir: Path) -> Delivery:
     """Read a run, also one that is going on or crashed.
 
-    InputError where the folder is no run or not whole, or nothing of it was measured yet.
+    InputError where the folder is no run or not whole, where its task was changed, or where nothing
+    of it was measured yet.
     """
     events = read_events(run_dir)
     folder = RunFolder(run_dir)
@@ -93,10 +94,17 @@ def read_delivery(run_dir: Path) -> Delivery:
     verdict = result.best.verdict
     if result.best.candidate is None or verdict is None or verdict.timing is None:
         raise InputError(f"{run_dir}: its baseline was not measured: there is nothing to hand over")
+    source = _source(folder, config)
+    measured = next((event.payload for event in events if event.kind == "started"), {})
+    if measured.get("task_id", source.task.id) != source.task.id:
+        raise InputError(
+            f"{run_dir}: its task is not the one that was measured: put its folder task back as it "
+            "was, or start a new run"
+        )
     return Delivery(
         run_dir=run_dir,
         config=config,
-        source=_source(folder, config),
+        source=source,
         events=events,
         facts=facts,
         result=result,

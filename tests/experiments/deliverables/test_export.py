@@ -437,6 +437,24 @@ def copied(tmp_path: Path) -> Callable[[Path, int], Path]:
     return copy
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [("task.toml", "4096", "2048"), ("kernel.cu", "float", "double")],
+)
+def test_nothing_is_handed_over_for_a_task_that_was_changed_since(
+    run_dir: Path, tmp_path: Path, name: str, before: str, after: str
+) -> None:
+    folder, out = tmp_path / "run", tmp_path / "out"
+    shutil.copytree(run_dir, folder)
+    file = folder / "task" / name
+    text = file.read_text()
+    assert before in text
+    file.write_text(text.replace(before, after, 1))
+    for words in (["export", folder, out], ["explain", folder]):
+        refused(rooftree(*words), f"{folder}: its task is not the one that was measured")
+    assert not out.exists()
+
+
 def test_export_needs_no_recording(run_dir: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(run_dir, folder)
