@@ -26,7 +26,8 @@ _INK, _GREY, _FAINT, _GOLD, _RED = "#1f2933", "#616e7c", "#9aa5b1", "#d97706", "
 _LINE, _BLUSH = "#c3ccd6", "#fdecea"
 _RAMP = ("#eef2f6", "#dcefe3", "#b7e0c5", "#86cda0", "#4fb477", "#1f8a4c")
 _SLOW = "#f8e3d0"
-_FONT = "Arial"
+_FONT = "Verdana"
+"""Boxes are as wide as this font needs, which is the widest of those that a picture is seen in."""
 _SAME, _NEAR = 0.01, 0.03
 """Logarithms of a speedup: as slow as the baseline, and near the best."""
 _TITLE = 110
@@ -148,7 +149,9 @@ def _colour(speedup: float, top: float) -> str:
         return _SLOW
     if gained >= top - _NEAR:
         return _RAMP[-1]
-    return _RAMP[min(len(_RAMP) - 2, max(0, round(gained / top * (len(_RAMP) - 2))))]
+    if gained <= _SAME:
+        return _RAMP[0]
+    return _RAMP[min(len(_RAMP) - 2, max(1, round(gained / top * (len(_RAMP) - 2))))]
 
 
 def _edge(node: NodeRecord, view: _View) -> Style:

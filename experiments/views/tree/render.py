@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -12,6 +13,7 @@ from mcts.files import write_whole
 
 FORMATS = ("svg", "png", "pdf", "dot")
 _PORTABLE = "graphviz-pure"
+_FONTS = b"Arial,Liberation Sans,Helvetica,sans-serif"
 _TIMEOUT_S = 120
 
 
@@ -51,7 +53,13 @@ def render(source: str, path: Path) -> None:
             f"cannot draw {path.name}: a PDF needs Graphviz's own dot, which is not installed; "
             "install Graphviz, or write .svg"
         )
-    write_whole(path, _run([program, f"-T{form}"], source))
+    drawn = _run([program, f"-T{form}"], source)
+    write_whole(path, _with_fonts(drawn) if form == "svg" else drawn)
+
+
+def _with_fonts(svg: bytes) -> bytes:
+    """The picture with fonts that are found where it is looked at, none wider than the layout's."""
+    return re.sub(rb'font-family="[^"]*"', b'font-family="%s"' % _FONTS, svg)
 
 
 def _run(command: list[str], source: str) -> bytes:

@@ -46,6 +46,38 @@ def test_the_best_path_failures_and_duplicates_look_different(result: Result) ->
         assert ("rounded,dashed" in line) == (node.kind == "duplicate")
 
 
+def fill_of(result: Result, speedup: float) -> str:
+    """The colour of a measured node off the path to the best, were it so fast."""
+    path = {node.id for node in result.path_to(result.best)}
+    node = next(n for n in result.nodes if n.kind == "measured" and n.id not in path)
+    assert node.evaluation is not None and node.evaluation.timing is not None
+    timing = node.evaluation.timing.model_copy(
+        update={"speedup": speedup, "speedup_low": speedup, "speedup_high": speedup}
+    )
+    drawn = replace(node, evaluation=node.evaluation.model_copy(update={"timing": timing}))
+    nodes = tuple(drawn if one.id == node.id else one for one in result.nodes)
+    line = line_of(tree_source(replace(result, nodes=nodes), title="toy").source, node.id)
+    found = re.search(r'fillcolor="(#\w+)"', line)
+    assert found is not None
+    return found[1]
+
+
+def test_only_what_is_as_fast_as_the_baseline_looks_like_it(result: Result) -> None:
+    same = fill_of(result, 1.0)
+    assert fill_of(result, 1.009) == fill_of(result, 0.991) == same
+    assert fill_of(result, 0.98) not in (same, fill_of(result, 1.02))
+    assert fill_of(result, 1.02) != same
+
+
+@pytest.mark.skipif(render.find_dot() is None, reason="neither dot nor graphviz-pure is installed")
+def test_the_fonts_of_a_picture_have_another_to_fall_back_on(
+    result: Result, tmp_path: Path
+) -> None:
+    render.render(tree_source(result, title="toy").source, tmp_path / "tree.svg")
+    fonts = re.findall(r'font-family="([^"]*)"', (tmp_path / "tree.svg").read_text())
+    assert fonts and all(font.endswith(",sans-serif") for font in fonts)
+
+
 def test_a_node_tells_speedup_methods_changes_and_visits(result: Result) -> None:
     source = tree_source(result, title="toy").source
     node = next(n for n in result.nodes[1:] if n.kind == "measured" and n.id != result.best.id)
