@@ -33,7 +33,7 @@ class RecordingClient:
     """Asks `inner` and appends every question and answer to `path`, refused prompts included.
 
     Failures that say nothing about the question (no answer came, the client was closed) are not
-    recorded. Thread-safe.
+    recorded. Thread-safe. InputError for a file that cannot be written or holds something else.
     """
 
     def __init__(self, inner: ChatClient, path: Path, *, route: Route) -> None:
@@ -44,6 +44,8 @@ class RecordingClient:
             self._file = path.open("a", encoding="utf-8")
         except OSError as error:
             raise InputError(f"--llm-record {path}: {error.strerror}") from None
+        except InputError as error:
+            raise InputError(f"--llm-record: {error}, or name another file") from None
 
     def complete(
         self,
@@ -87,7 +89,7 @@ class CassetteClient:
 
     A question that was recorded several times is answered in that order, then with the last
     answer again; a refused prompt raises ProposalRejected. The server's address does not matter.
-    Nothing is paid: replies are `cached`.
+    Nothing is paid: replies are `cached`. InputError for a file that is no recording, or empty.
     """
 
     def __init__(self, path: Path, *, route: Route) -> None:
@@ -95,6 +97,8 @@ class CassetteClient:
         self._lock = threading.Lock()
         self._answers: defaultdict[str, list[Reply | RefusedPrompt]] = defaultdict(list)
         self._requests, self._torn = recorded(path)
+        if not self._requests:
+            raise InputError(f"{path} holds no recorded answer{self._torn}")
         for request, answer in self._requests:
             self._answers[request.key].append(answer)
         for answers in self._answers.values():
@@ -130,13 +134,19 @@ class CassetteClient:
     def _nearest(self, asked: ChatRequest) -> str:
         """The first difference from the most similar recorded request."""
         differences = [_difference(asked, recorded) for recorded, _ in self._requests]
-        return max(differences, default=((), "nothing is recorded"), key=lambda each: each[0])[1]
+        return max(differences, key=lambda each: each[0])[1]
 
 
 def _end_last_line(path: Path) -> None:
-    """Have a tape end with a whole line: what a kill cut off of the last one is removed."""
+    """Have a tape end with a whole line: what a kill cut off of the last one is removed.
+
+    InputError for a file that is no tape, which stays as it is.
+    """
     if not path.is_file():
         return
+    found, torn = recorded(path)
+    if torn and not found and not path.read_bytes().lstrip().startswith(_BEGIN):
+        raise InputError(f"{path} holds something else than recorded answers")
     with path.open("rb+") as stream:
         content = stream.read()
         whole = content.rfind(b"\n") + 1
@@ -175,6 +185,7 @@ def recorded(path: Path) -> tuple[list[tuple[ChatRequest, Reply | RefusedPrompt]
     return found, ""
 
 
+_BEGIN = b'{"request"'
 _DAMAGES = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 """What reading a line of wrong types ends in; pydantic's errors are ValueErrors."""
 

@@ -128,11 +128,22 @@ def test_a_line_cut_short_by_a_kill_is_left_out_and_any_other_is_an_error(tape: 
         CassetteClient(tape.with_name("absent"), route=ROUTE)
 
 
-def test_an_empty_tape_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["", "\n", '{"request": {"mod'])
+def test_an_empty_tape_says_so_before_anything_is_asked(tmp_path: Path, text: str) -> None:
     path = tmp_path / "tape.jsonl"
-    path.write_text("")
-    with pytest.raises(WorldError, match="nothing is recorded"):
-        ask(CassetteClient(path, route=ROUTE))
+    path.write_text(text)
+    with pytest.raises(InputError, match="holds no recorded answer"):
+        CassetteClient(path, route=ROUTE)
+    RecordingClient(ScriptedClient(["one"]), path, route=ROUTE).close()
+
+
+@pytest.mark.parametrize("text", ["precious\n", "precious", '{"other": 1}\n', "\n precious"])
+def test_nothing_is_recorded_into_a_file_that_is_no_tape(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"--llm-record: .*notes\.txt.*, or name another file"):
+        RecordingClient(ScriptedClient(["one"]), path, route=ROUTE)
+    assert path.read_text() == text
 
 
 def test_a_reply_with_the_line_ends_of_unicode_is_one_line(tmp_path: Path) -> None:
