@@ -213,13 +213,19 @@ def _compiled(
         yield Check("compiler", "ok", f"{compiled}; arguments and blocks fit the kernels")
         return
     for said, failing in sorted(kinds.items(), key=lambda kind: -len(kind[1]))[:_MOST_KINDS]:
+        some = _is_limit(said) and sample[0] not in failing and 2 * len(failing) <= len(sample)
         yield Check(
-            "compiler", "problem",
+            "compiler", "note" if some else "problem",
             f"{len(failing)} of {len(sample)} variants, such as {_values(failing[0], task)}: "
-            f"{said}",
+            f"{said}{'; exclude such by `where`, or a search tries them' if some else ''}",
         )  # fmt: skip
     if len(kinds) > _MOST_KINDS:
         yield Check("compiler", "note", f"{len(kinds) - _MOST_KINDS} more kinds of errors")
+
+
+def _is_limit(said: str) -> bool:
+    """Whether a variant asks for too much, by the GPU or the kernel's author, and is no mistake."""
+    return said.startswith("on workload ") or "static assertion failed" in said
 
 
 def _values(values: dict[str, Scalar], task: KernelTask) -> str:

@@ -53,7 +53,7 @@ def examine() -> list[Check]:
     """Run every probe; returns the checks in the order of the probes."""
     probes: tuple[Callable[[], Iterator[Check]], ...] = (
         _python, _gpu, _cluster, _nvrtc, _torch, _tools, _readers, _counters, _sandbox, _drawing,
-        _llm, _plugins, _shadows,
+        _llm, _optuna, _plugins, _shadows,
     )  # fmt: skip
     return [check for probe in probes for check in probe()]
 
@@ -252,6 +252,12 @@ def _llm() -> Iterator[Check]:
         yield Check("litellm", "ok" if found else "note", found or "not installed: no LLM proposer")
     present = [name for name in KEYS if os.environ.get(name)]
     yield Check("API keys", "ok" if present else "note", ", ".join(present) or "none are set")
+
+
+def _optuna() -> Iterator[Check]:
+    found = _version("optuna")
+    hint = "not installed: the proposer tpe needs it: pip install 'rooftree[optuna]'"
+    yield Check("Optuna", "ok" if found else "note", found or hint)
 
 
 def _plugins() -> Iterator[Check]:

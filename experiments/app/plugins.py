@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 
+from experiments.runs.machines.machine import has_module
 from experiments.runs.options import names
 from experiments.text.words import counted
 from mcts.text import one_line
@@ -16,17 +17,26 @@ _GROUPS = {
     names.EVALUATORS: "evaluator",
     names.SEARCHES: "search",
 }
+_NEEDS = {
+    ("proposer", "llm"): ("litellm", "litellm"),
+    ("proposer", "tpe"): ("optuna", "rooftree[optuna]"),
+    ("evaluator", "dask"): ("distributed", "rooftree[cluster]"),
+}
+"""The module that a part of ours imports only when it is used, and what brings it."""
 _MOST_WORDS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A part by name. `problem` says why it cannot be used; `hidden`: one of ours has its name."""
+    """A part by name. `problem` says why it cannot be loaded, `needs` what is to be installed
+    before it can be used; `hidden`: one of ours has its name.
+    """
 
     kind: str
     name: str
     source: str
     problem: str = ""
+    needs: str = ""
     hidden: bool = False
 
 
@@ -39,12 +49,21 @@ def _named_parts() -> Iterator[Plugin]:
     for group, kind in _GROUPS.items():
         ours = names.ours(group)
         for name, at in sorted(ours.items()):
-            yield _loaded(kind, EntryPoint(name, at, group), OURS)
+            yield replace(
+                _loaded(kind, EntryPoint(name, at, group), OURS), needs=_needs(kind, name)
+            )
         for point in sorted(entry_points(group=group), key=lambda point: point.name):
             if point.name in ours:
                 yield Plugin(kind=kind, name=point.name, source=source_of(point), hidden=True)
             else:
                 yield _loaded(kind, point, source_of(point))
+
+
+def _needs(kind: str, name: str) -> str:
+    module, brought_by = _NEEDS.get((kind, name), (None, ""))
+    if module is None or has_module(module):
+        return ""
+    return f"needs {module}: pip install '{brought_by}'"
 
 
 def _micro_tools() -> Iterator[Plugin]:

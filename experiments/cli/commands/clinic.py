@@ -167,7 +167,7 @@ def _print_plugins(scores: Scores) -> None:
         [(plugin.tool, str(plugin.ill), str(plugin.repaired)) for plugin in scores.plugins],
     )
     print(
-        "plug-ins are in none of the figures: the truth table does not name them; "
+        "plug-ins are in none of the figures: the truth table does not name them;\n"
         "--cases lists where they fired"
     )
 

@@ -70,5 +70,5 @@ def plugins(*, as_json: bool) -> bool:
 
 
 def _plugin_cells(one: Plugin) -> list[str]:
-    state = "hidden: ours has this name" if one.hidden else one.problem or "ok"
+    state = "hidden: ours has this name" if one.hidden else one.problem or one.needs or "ok"
     return [one.kind, one.name, one.source, fit(state, _REASON)]

@@ -83,6 +83,25 @@ def test_what_the_compiler_knows_is_told(mine: Path, before: str, after: str, to
     assert told in said and "compiler: " in said
 
 
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(
+    ("line", "level"),
+    [
+        ('static_assert(BLOCK != 1024, "not this one");', "note"),
+        ('static_assert(BLOCK > 4096, "not this one");', "problem"),
+        ("template <int B> using some = not_this_one;", "problem"),
+    ],
+)
+def test_a_few_variants_that_ask_for_too_much_are_no_mistake(
+    mine: Path, line: str, level: str
+) -> None:
+    change(mine, KERNEL, 'extern "C" __global__', f'{line}\nextern "C" __global__')
+    found = [one for one in checked(mine, variants=24) if one.name == "compiler"]
+    assert {one.level for one in found} == {level}
+    assert "not this one" in found[0].detail.replace("_", " ")
+    assert ("exclude such by `where`" in found[0].detail) == (level == "note")
+
+
 @pytest.mark.parametrize(
     ("file", "before", "after", "told"),
     [

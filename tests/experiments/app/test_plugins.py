@@ -20,6 +20,15 @@ def test_ours_are_all_there_and_can_be_loaded() -> None:
     assert not any(one["problem"] for one in found)
 
 
+def test_a_part_of_ours_says_what_it_needs_besides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "has_module", lambda name: name != "optuna")
+    done = rooftree("plugins", columns=160)
+    assert done.exit_code == 0
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "proposer tpe Rooftree needs optuna: pip install 'rooftree[optuna]'" in lines
+    assert "proposer llm Rooftree ok" in lines
+
+
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     points = {
