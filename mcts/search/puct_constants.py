@@ -53,8 +53,10 @@ class PuctConstants:
     horizon: int = 0
 
     def __post_init__(self) -> None:
-        if self.exploration < 0 or not 0 <= self.best_weight <= 1:
-            raise ValueError("exploration must not be negative and best_weight lies in [0, 1]")
+        if self.exploration < 0:
+            raise ValueError(f"exploration is {self.exploration}: it must not be negative")
+        if not 0 <= self.best_weight <= 1:
+            raise ValueError(f"best_weight is {self.best_weight}: it lies in [0, 1]")
         if self.temperature <= 0:
             raise ValueError("temperature must be positive")
         if min(self.widening_root, self.widening_measured) <= 0:

@@ -32,6 +32,9 @@ advice name source lines. Headers are found by name only, never next to the sour
 _START_TIMEOUT_S = 30.0
 
 
+_UNKNOWN_ARCH = "nvrtc: error: invalid value for --gpu-architecture"
+
+
 class CompileFailed(RooftreeError):
     """The compiler refused the source; `log` holds its output."""
 
@@ -201,6 +204,11 @@ class Compiler:
         log = str(reply["log"])
         if not reply["compiled"]:
             first = next((line for line in log.splitlines() if "error" in line), log[:200])
+            if first.startswith(_UNKNOWN_ARCH):
+                raise WorldError(
+                    f"NVRTC does not know the architecture {self.arch}: install a newer "
+                    "nvidia-cuda-nvrtc, or name another architecture"
+                )
             place = re.compile(rf"^{re.escape(name)}\((\d+)\): (?:error: )?")
             told = place.sub(r"line \1: ", first.strip())
             if self._lacking and "not open source file" in told:

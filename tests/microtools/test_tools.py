@@ -63,7 +63,8 @@ def test_speaks_of_the_ill_with_evidence_and_advice(name: str, part: float) -> N
     assert finding.tool == name
     assert finding.level == TOOLS[name].level
     assert finding.evidence and 0 < finding.strength <= 1
-    assert len(finding.advice) > 80 and finding.advice.endswith(".")
+    assert len(finding.advice) > 80, "advice says what to do and why: it is longer"
+    assert finding.advice.endswith(".")
     assert ".." not in finding.advice and "  " not in finding.advice
 
 

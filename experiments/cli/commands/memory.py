@@ -12,7 +12,7 @@ from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import read_events
 from experiments.runs.memory import applying
 from experiments.runs.memory import export as contributions
-from experiments.runs.memory.database import default_path
+from experiments.runs.memory.database import default_path, no_memory
 from experiments.runs.memory.experience import ExperienceRow, experience_rows
 from experiments.runs.memory.knowledge import ForgetFilter, KnowledgeStore
 from experiments.runs.memory.tools import ToolMemory, ToolStatistics
@@ -149,8 +149,8 @@ def forget(
         raise InputError(
             "name what to forget (--run, --task, --method, --older-than), or --all for everything"
         )
-    if not path.exists():
-        raise InputError(f"there is no memory {path}")
+    if not path.is_file():
+        raise no_memory(path)
     with KnowledgeStore(path) as store:
         forgotten = store.forget(conditions)
     print(f"{forgotten} contributions forgotten in {path}")

@@ -97,13 +97,22 @@ def open_memory(path: Path) -> sqlite3.Connection:
         return connection
 
 
+def no_memory(path: Path) -> InputError:
+    """The error for a path where no memory's file lies."""
+    if path.is_dir():
+        return InputError(
+            f"{path} is a folder: name the memory's file, such as {path}/memory.sqlite"
+        )
+    return InputError(f"there is no memory {path}")
+
+
 def read_memory(path: Path) -> sqlite3.Connection:
     """Open the memory for reading, whatever its version; also from a read-only medium.
 
     Raises as `open_memory` does, and InputError if there is none.
     """
     if not path.is_file():
-        raise InputError(f"there is no memory {path}")
+        raise no_memory(path)
     with _errors_in_words(path):
         try:
             connection = _connect_readonly(path, "mode=ro")

@@ -14,12 +14,13 @@ from experiments.runs.memory.database import (
     ADVICE_TABLES,
     damaged,
     has_contributions,
+    no_memory,
     open_memory,
     read_memory,
 )
 from experiments.runs.memory.export import content_of, group_of, read_content, read_lines
 from mcts.domain import tagged_hash
-from mcts.errors import InputError, WorldError
+from mcts.errors import WorldError
 from mcts.formats import SQLITE_ERRORS
 from mcts.knowledge.base import Knowledge
 from mcts.knowledge.contribution import Contribution
@@ -169,7 +170,7 @@ def knowledge_from(given: str, *, besides: str | None = None) -> Knowledge:
     path = Path(given)
     if path.suffix == ".jsonl":
         return Knowledge.of(read_lines(path), besides=besides)
-    if not path.exists():
-        raise InputError(f"there is no memory {path}")
+    if not path.is_file():
+        raise no_memory(path)
     with KnowledgeStore(path, readonly=True) as store:
         return store.knowledge(besides=besides)

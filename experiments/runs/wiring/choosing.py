@@ -13,6 +13,7 @@ from experiments.runs.memory.database import check_folder, default_path
 from experiments.runs.options import names
 from experiments.runs.options.option_conflicts import ASKS_NO_MODEL, check_evaluator
 from experiments.runs.tasks.files import TaskSource
+from experiments.text.words import did_you_mean
 from mcts.errors import InputError
 from mcts.loop.reward import RewardSettings
 from mcts.options import OFF, Algorithm, JudgingOptions
@@ -96,8 +97,11 @@ def resolve_settings(algorithm: Algorithm) -> tuple[SearchSettings, RewardSettin
     own = inspect.signature(factory).parameters
     rewards = {field.name for field in fields(RewardSettings)} - set(own)
     if unknown := sorted(set(algorithm.constants) - set(own) - rewards):
-        known = ", ".join([*own, *sorted(rewards)])
-        raise InputError(f"search {algorithm.name} has no setting {unknown[0]!r}: {known}")
+        known = [*own, *sorted(rewards)]
+        hint = did_you_mean(unknown[0], known, behind=" It has ") or "it has "
+        raise InputError(
+            f"search {algorithm.name} has no setting {unknown[0]!r}: {hint}{', '.join(known)}"
+        )
     constants = algorithm.constants.items()
     of_search = {name: value for name, value in constants if name not in rewards}
     of_reward: dict[str, Any] = {name: value for name, value in constants if name in rewards}

@@ -426,6 +426,8 @@ def test_knowledge_comes_cold_from_a_memory_or_from_an_export(tmp_path: Path) ->
     assert {key.task for key in knowledge_from(str(export), besides="t1").sums} == {"t0", "t2"}
     with pytest.raises(InputError, match="there is no memory"):
         knowledge_from(str(tmp_path / "none.sqlite"))
+    with pytest.raises(InputError, match="is a folder: name the memory's file"):
+        knowledge_from(str(tmp_path))
 
 
 def test_a_run_resumes_with_what_it_knew(tmp_path: Path) -> None:

@@ -107,5 +107,5 @@ def test_the_reward_is_set_with_any_search() -> None:
         Algorithm(name="greedy", constants={"calibrated_reward": 0, "repairs": 2})
     )
     assert (search, reward) == (GreedySettings(repairs=2), RewardSettings(calibrated_reward=False))
-    with pytest.raises(InputError, match="no setting 'leaps': repairs, calibrated_reward"):
+    with pytest.raises(InputError, match="no setting 'leaps': it has repairs, calibrated_reward"):
         resolve_settings(Algorithm(name="greedy", constants={"leaps": 0}))

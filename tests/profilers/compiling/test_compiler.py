@@ -80,6 +80,15 @@ def test_several_compilers_share_one_cache(tmp_path: Path) -> None:
 
 
 @pytest.mark.nvrtc
+def test_an_architecture_that_the_compiler_does_not_know_is_no_fault_of_the_source() -> None:
+    with (
+        closing(Compiler(arch="sm_999")) as compiler,
+        pytest.raises(WorldError, match=r"does not know the architecture sm_999: install a newer"),
+    ):
+        compiler.compile(SOURCE, ["-DVALUE=1.0f"])
+
+
+@pytest.mark.nvrtc
 @pytest.mark.parametrize("left", [0, 100, -1])
 def test_a_damaged_cubin_is_made_again(compiler: Compiler, left: int) -> None:
     made = compiler.compile(SOURCE, ["-DVALUE=1.0f"])
