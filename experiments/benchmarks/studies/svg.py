@@ -16,6 +16,7 @@ _COLOURS = (
     "#6b8e23", "#a0522d",
 )  # fmt: skip
 _ROW = 20
+_HALF_LETTER = 3.6  # of the widest digit at 11 px
 
 
 def colours(arms: Sequence[str]) -> dict[str, str]:
@@ -84,7 +85,7 @@ class _Frame:
             parts.append(_text(_LEFT - 6, y + 4, f"{value:g}", "end"))
         below = HEIGHT - _BOTTOM + 16
         counts = _ticks(1, self.count)
-        return parts + [_text(self.x(count), below, f"{count:g}", "middle") for count in counts]
+        return parts + [_below(self.x(count), below, f"{count:g}") for count in counts]
 
 
 def _marks(chart: Chart, frame: _Frame) -> list[str]:
@@ -144,7 +145,7 @@ def forest_svg(contests: Sequence[Contest], title: str, palette: Mapping[str, st
     for tick in _ratio_ticks(math.exp(low), math.exp(high)):
         kind = "mark" if tick == 1 else "grid"
         parts.append(f'<path class="{kind}" d="M{x(tick):.1f} 28V{height - 26}"/>')
-        parts.append(_text(x(tick), height - 10, f"{tick:g}x", "middle"))
+        parts.append(_below(x(tick), height - 10, f"{tick:g}x"))
     for at, contest in enumerate(contests):
         y, colour = 42 + _ROW * at, palette[contest.arm]
         parts.append(_text(left - 8, y + 4, contest.arm, "end"))
@@ -181,6 +182,12 @@ def _ratio_ticks(low: float, high: float) -> list[float]:
 def _doublings(low: float, high: float) -> list[float]:
     first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
     return [2.0**power for power in range(first, last + 1)]
+
+
+def _below(x: float, y: float, words: str) -> str:
+    """The label of a tick, which the border of the picture does not cut."""
+    half = _HALF_LETTER * len(words)
+    return _text(min(x, WIDTH - half), y, words, "middle")
 
 
 def _text(x: float, y: float, words: str, anchor: str) -> str:
