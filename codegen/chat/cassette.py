@@ -145,7 +145,8 @@ def _end_last_line(path: Path) -> None:
     if not path.is_file():
         return
     found, torn = recorded(path)
-    if torn and not found and not path.read_bytes().lstrip().startswith(_BEGIN):
+    begin = path.read_bytes().strip()[: len(_BEGIN)]
+    if torn and not found and not _BEGIN.startswith(begin):
         raise InputError(f"{path} holds something else than recorded answers")
     with path.open("rb+") as stream:
         content = stream.read()

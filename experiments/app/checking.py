@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
-from experiments.app.doctor import Check
+from experiments.app.doctor import Check, Level
 from experiments.runs.tasks.checks import unknown_methods
 from experiments.text.words import counted
 from mcts.domain import Candidate, KernelTask, Scalar, parse_launch_plan
@@ -175,7 +175,7 @@ def _compiled(
     GPU takes them.
     """
     from profilers.compiling.building import Failed, build
-    from profilers.compiling.compiler import Compiler
+    from profilers.compiling.compiler import Compiler, UnknownArchitecture
     from profilers.compiling.cubin import kernel_needs
     from profilers.compiling.limits import beyond
 
@@ -197,6 +197,8 @@ def _compiled(
         try:
             with ThreadPoolExecutor(_COMPILERS) as pool:
                 faults = list(pool.map(fault, sample))
+        except UnknownArchitecture as error:
+            raise InputError(f"--arch {arch}: {error}") from None
         except WorldError as error:
             yield Check(
                 "compiler", "note",
@@ -212,15 +214,19 @@ def _compiled(
         compiled = f"{counted(len(sample), 'variant')} compiled for {arch}"
         yield Check("compiler", "ok", f"{compiled}; arguments and blocks fit the kernels")
         return
-    for said, failing in sorted(kinds.items(), key=lambda kind: -len(kind[1]))[:_MOST_KINDS]:
-        some = _is_limit(said) and sample[0] not in failing and 2 * len(failing) <= len(sample)
+    limited = [values for said, failing in kinds.items() if _is_limit(said) for values in failing]
+    few = sample[0] not in limited and 2 * len(limited) <= len(sample)
+    noted = {said for said in kinds if few and _is_limit(said)}
+    ordered = sorted(kinds.items(), key=lambda kind: (kind[0] in noted, -len(kind[1])))
+    for said, failing in ordered[:_MOST_KINDS]:
         yield Check(
-            "compiler", "note" if some else "problem",
+            "compiler", "note" if said in noted else "problem",
             f"{len(failing)} of {len(sample)} variants, such as {_values(failing[0], task)}: "
-            f"{said}{'; exclude such by `where`, or a search tries them' if some else ''}",
+            f"{said}{'; exclude such by `where`, or a search tries them' if said in noted else ''}",
         )  # fmt: skip
-    if len(kinds) > _MOST_KINDS:
-        yield Check("compiler", "note", f"{len(kinds) - _MOST_KINDS} more kinds of errors")
+    if more := ordered[_MOST_KINDS:]:
+        level: Level = "note" if more[0][0] in noted else "problem"
+        yield Check("compiler", level, f"{len(more)} more kinds of errors")
 
 
 def _is_limit(said: str) -> bool:

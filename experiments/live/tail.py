@@ -11,7 +11,7 @@ from pathlib import Path
 
 from experiments.runs.folders import event_table
 from experiments.runs.folders.event_table import Row
-from experiments.runs.folders.journal import database_of
+from experiments.runs.folders.journal import check_end, database_of
 from experiments.runs.folders.journal_file import LOCK, reading
 from experiments.runs.options.run_hints import has_results, lost_journal
 from mcts.errors import InputError, JournalError
@@ -57,6 +57,7 @@ class JournalTail:
 
     def _look(self) -> list[tuple[Event, float]]:
         """What the journal holds beyond what was seen; nothing while the writer creates it."""
+        check_end(self._folder)
         try:
             with reading(self._path, timeout_s=_BUSY_S) as connection:
                 version = event_table.version_of(connection)
@@ -66,7 +67,7 @@ class JournalTail:
                     )
                 if version < 1:
                     if has_results(self._folder):
-                        raise lost_journal(self._folder)
+                        raise lost_journal(self._folder, "holds no journal")
                     return []
                 found = event_table.rows(connection, self._path, after=self._seq, most=BATCH)
                 rows = list(found)

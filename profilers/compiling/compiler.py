@@ -35,6 +35,10 @@ _START_TIMEOUT_S = 30.0
 _UNKNOWN_ARCH = "nvrtc: error: invalid value for --gpu-architecture"
 
 
+class UnknownArchitecture(WorldError):
+    """The compiler here is too old for a GPU, or the name is none."""
+
+
 class CompileFailed(RooftreeError):
     """The compiler refused the source; `log` holds its output."""
 
@@ -205,7 +209,7 @@ class Compiler:
         if not reply["compiled"]:
             first = next((line for line in log.splitlines() if "error" in line), log[:200])
             if first.startswith(_UNKNOWN_ARCH):
-                raise WorldError(
+                raise UnknownArchitecture(
                     f"NVRTC does not know the architecture {self.arch}: install a newer "
                     "nvidia-cuda-nvrtc, or name another architecture"
                 )

@@ -20,6 +20,7 @@ from experiments.runs.folders import event_table
 from experiments.runs.folders.event_table import SCHEMA_VERSION, JournalDamaged, Row
 from experiments.runs.folders.journal_file import connect, lock, missing_bytes, reading
 from experiments.runs.options.run_hints import DATABASE, no_journal, not_a_run_folder
+from experiments.text.words import counted
 from mcts.errors import InputError, JournalError
 from mcts.formats import SQLITE_ERRORS
 from mcts.ports import Event, Journal
@@ -29,6 +30,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "JournalLost",
     "SqliteJournal",
+    "check_end",
     "database_of",
     "is_begun",
     "read_events",
@@ -53,8 +55,7 @@ class SqliteJournal(Journal):
         self._using = threading.Lock()
         self._lock = lock(path.parent)
         try:
-            if path.is_file() and missing_bytes(path):
-                read_events(path.parent)  # says how far it can be read
+            check_end(path.parent)
             self._connection = _connect(path)
             try:
                 self._prepare()
@@ -163,6 +164,12 @@ def read_events(run_dir: Path) -> tuple[Event, ...]:
     return tuple(event_table.events(stored_rows(run_dir), run_dir / DATABASE))
 
 
+def check_end(run_dir: Path) -> None:
+    """JournalDamaged, which says how far the journal can be read, if its file has lost its end."""
+    if missing_bytes(run_dir / DATABASE):
+        read_events(run_dir)
+
+
 def stored_rows(run_dir: Path) -> Iterator[Row]:
     """The events of a run as they are stored, up to the first that is damaged: JournalDamaged.
 
@@ -182,9 +189,8 @@ def stored_rows(run_dir: Path) -> Iterator[Row]:
     except SQLITE_ERRORS as error:
         raise event_table.translated(error, path) from None
     if missing:
-        raise JournalDamaged(
-            path, f"the last {missing:,} bytes of its file are missing", sound=sound
-        )
+        what = f"the end of its file is missing, {counted(missing, 'byte')}"
+        raise JournalDamaged(path, what, sound=sound)
 
 
 def is_begun(path: Path) -> bool:

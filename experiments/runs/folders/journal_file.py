@@ -70,15 +70,20 @@ def _copied(path: Path, *more: Path) -> Iterator[Path]:
 def missing_bytes(path: Path) -> int:
     """How many bytes a database is shorter than its header says.
 
-    0 if it has no whole header, or a write-ahead log, as what is missing may be in that.
+    0 if it cannot be read or has no whole header, and beside a write-ahead log, which may hold what
+    is missing.
     https://www.sqlite.org/fileformat.html, section 1.3: the page size at byte 16, where 1 means
     65,536, and the number of pages at byte 28, valid if the counts at bytes 24 and 92 agree.
     """
-    if path.with_name(f"{path.name}-wal").exists():
+    try:
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            return 0
+        with path.open("rb") as stream:
+            header = stream.read(_HEADER_BYTES)
+            size = os.fstat(stream.fileno()).st_size
+    except OSError:
         return 0
-    with path.open("rb") as stream:
-        header = stream.read(_HEADER_BYTES)
-        size = os.fstat(stream.fileno()).st_size
     whole = len(header) == _HEADER_BYTES and header.startswith(_MAGIC)
     if not whole or header[24:28] != header[92:96]:
         return 0

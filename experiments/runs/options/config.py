@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from experiments.runs.options.first_format import nested, tables_of_format_2
 from experiments.runs.options.libraries import LibraryReference
+from experiments.runs.options.run_hints import CONFIG_FILE as CONFIG_FILE
 from experiments.runs.options.run_hints import not_a_run_folder
 from experiments.runs.tasks.files import bundled_recordings
 from mcts.domain import Noun, first_problem
@@ -21,7 +22,6 @@ from mcts.files import write_whole
 from mcts.formats import FormatError, parse_toml
 from mcts.options import OFF, JudgingOptions, Limits, ModelOptions, SearchOptions
 
-CONFIG_FILE = "config.toml"
 CONFIG_FORMAT = 2
 
 

@@ -9,6 +9,7 @@ from mcts.errors import InputError
 
 DATABASE = "run.sqlite"
 """The journal's file, which makes a folder one of a run."""
+CONFIG_FILE = "config.toml"
 RESULTS = ("best", "report.html", "tree.svg", "tree.dot")
 """What is written once a run has stopped, and would be overwritten by the next stop."""
 
@@ -16,7 +17,7 @@ RESULTS = ("best", "report.html", "tree.svg", "tree.dot")
 def not_a_run_folder(named: Path, lacks: str) -> InputError:
     """``runs is not a run folder: it has no run.sqlite; did you mean runs/gemm-3?``"""
     if lacks == DATABASE and has_results(named):
-        return lost_journal(named)
+        return lost_journal(named, "is gone")
     there = "is a file" if named.exists() else "does not exist"
     what = f"has no {lacks}" if named.is_dir() else there
     similar = _similar_run(named)
@@ -27,21 +28,23 @@ def not_a_run_folder(named: Path, lacks: str) -> InputError:
 def no_journal(folder: Path, what: str) -> InputError:
     """The error for a folder whose journal's file is none, which `what` says."""
     if has_results(folder):
-        return lost_journal(folder)
+        return lost_journal(folder, what)
     return InputError(f"{folder} is not a run folder: {DATABASE} {what}")
 
 
-def lost_journal(folder: Path, *, though: str = "it has results") -> InputError:
-    """The error for a run that once had a journal."""
+def lost_journal(
+    folder: Path, what: str = "is empty or gone", *, though: str = "it has results"
+) -> InputError:
+    """The error for a run that once had a journal; `what` says how its file is now."""
     return InputError(
-        f"the journal of {folder} is empty or gone, though {though}: put a copy of {DATABASE} "
+        f"the journal of {folder} is lost, though {though}: {DATABASE} {what}; put a copy of it "
         "back, or start a new run"
     )
 
 
 def has_results(folder: Path) -> bool:
     """Whether a run stopped in this folder, and so had a journal."""
-    return any((folder / name).exists() for name in RESULTS)
+    return (folder / CONFIG_FILE).is_file() and any((folder / name).exists() for name in RESULTS)
 
 
 def _similar_run(named: Path) -> Path | None:
@@ -50,7 +53,7 @@ def _similar_run(named: Path) -> Path | None:
         return named.parent if (named.parent / DATABASE).is_file() else None
     runs = Path("runs")
     for folder, pattern in ((named, "*"), (runs, named.name), (runs, f"{named.name}-*")):
-        if found := _newest(folder, f"{pattern}/{DATABASE}"):
+        if pattern and (found := _newest(folder, f"{pattern}/{DATABASE}")):
             return found.parent
     return None
 

@@ -128,7 +128,7 @@ def test_a_line_cut_short_by_a_kill_is_left_out_and_any_other_is_an_error(tape: 
         CassetteClient(tape.with_name("absent"), route=ROUTE)
 
 
-@pytest.mark.parametrize("text", ["", "\n", '{"request": {"mod'])
+@pytest.mark.parametrize("text", ["", "\n", "{", '{"req', '{"request": {"mod'])
 def test_an_empty_tape_says_so_before_anything_is_asked(tmp_path: Path, text: str) -> None:
     path = tmp_path / "tape.jsonl"
     path.write_text(text)

@@ -15,6 +15,19 @@ from tests.support.commands import completed, json_of, refused, rooftree
 KERNEL, TASK, REFERENCE = "kernel.cu", "task.toml", "reference.py"
 
 
+LIMITS = """
+#if BLOCK == 1024 && VEC == 1
+static_assert(false, "one");
+#elif BLOCK == 1024 && VEC == 2
+static_assert(false, "two");
+#elif BLOCK == 1024
+static_assert(false, "four");
+#elif BLOCK == 512 && VEC == 1
+template <int B> using some = not_this_one;
+#endif
+"""
+
+
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
     completed("new", tmp_path / "mine")
@@ -100,6 +113,22 @@ def test_a_few_variants_that_ask_for_too_much_are_no_mistake(
     assert {one.level for one in found} == {level}
     assert "not this one" in found[0].detail.replace("_", " ")
     assert ("exclude such by `where`" in found[0].detail) == (level == "note")
+
+
+@pytest.mark.nvrtc
+def test_limits_told_in_many_words_hide_no_mistake(mine: Path) -> None:
+    change(mine, KERNEL, 'extern "C" __global__', f'{LIMITS}\nextern "C" __global__')
+    found = [one for one in checked(mine, variants=48) if one.name == "compiler"]
+    assert found[0].level == "problem" and "not_this_one" in found[0].detail
+    assert {one.level for one in found[1:]} == {"note"} and "more kinds" in found[-1].detail
+
+
+@pytest.mark.nvrtc
+def test_limits_of_most_variants_are_a_problem_in_however_many_words(mine: Path) -> None:
+    limits = LIMITS.replace("BLOCK == 1024", "BLOCK >= 128").replace("not_this_one", "int")
+    change(mine, KERNEL, 'extern "C" __global__', f'{limits}\nextern "C" __global__')
+    found = [one for one in checked(mine, variants=48) if one.name == "compiler"]
+    assert {one.level for one in found} == {"problem"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -13,7 +14,10 @@ from typing import Any
 
 import pytest
 
+from experiments.live.tail import JournalTail
+from experiments.runs.folders import journal_file
 from experiments.runs.folders.journal import DATABASE, SqliteJournal, read_events
+from mcts.errors import JournalError
 from mcts.journal.record import read_result
 from mcts.ports import Event
 from tests.support.commands import (
@@ -65,8 +69,8 @@ def test_a_run_that_lost_its_journal_is_not_started_again(
     lose(run / "run.sqlite")
     before = whole(run)
     done = rooftree("resume", run)
-    refused(done, f"the journal of {run} is empty or gone, though it has results",
-            "put a copy of run.sqlite back, or start a new run")  # fmt: skip
+    refused(done, f"the journal of {run} is lost, though it has results: run.sqlite is empty or",
+            "put a copy of it back, or start a new run")  # fmt: skip
     assert whole(run) == before
 
 
@@ -162,9 +166,10 @@ def test_a_journal_with_malformed_pages_is_recovered_as_far_as_it_can_be_read(
     assert json_of("resume", new)["tree_digest"] == digest
 
 
+@pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("share", [0.02, 0.5])
 def test_a_journal_whose_end_is_missing_is_recovered_as_far_as_it_goes(
-    toy_folder: Path, tmp_path: Path, share: float
+    toy_folder: Path, tmp_path: Path, share: float, log: bool
 ) -> None:
     run, new = tmp_path / "run", tmp_path / "new"
     optimized(toy_folder, run, "--evaluations", 12)
@@ -172,11 +177,13 @@ def test_a_journal_whose_end_is_missing_is_recovered_as_far_as_it_goes(
     digest, journal = read_result(events).tree_digest, run / "run.sqlite"
     missing = int(journal.stat().st_size * share)
     os.truncate(journal, journal.stat().st_size - missing)
+    if log:
+        (run / "run.sqlite-wal").touch()  # as a run that was killed leaves it
     before = whole(run)
-    for words in (["report"], ["resume"]):
-        refused(rooftree(*words, run), f"the last {missing:,} bytes of its file are missing",
+    for words in (["report"], ["watch"], ["resume"]):
+        refused(rooftree(*words, run), f"the end of its file is missing, {missing:,} bytes",
                 f"rooftree recover {run} NEW_RUN")  # fmt: skip
-    assert f"the last {missing:,} bytes" in completed("recover", run, new).stdout
+    assert f"the end of its file is missing, {missing:,} b" in completed("recover", run, new).stdout
     assert whole(run) == before
     left = read_events(new)
     assert 2 < len(left) < len(events) and left == events[: len(left)]
@@ -192,12 +199,21 @@ def test_every_command_says_of_a_lost_journal_what_to_do(
     run: Path, tmp_path: Path, lose: Callable[[Path], None]
 ) -> None:
     lose(run / "run.sqlite")
-    said = f"the journal of {run} is empty or gone, though it has results: put a copy of run.sq"
+    how = {Path.unlink: "is gone", emptied: "holds no journal", garbled: "is not a database"}[lose]
+    said = f"the journal of {run} is lost, though it has results: run.sqlite "
     new = tmp_path / "new"
-    reading = [["report", run], ["tree", run], ["explain", run], ["attribute", run]]
+    refused(rooftree("report", run), f"{said}{how}; put a copy of it back")
+    reading = [["resume", run], ["tree", run], ["explain", run], ["attribute", run]]
     for words in (*reading, ["watch", run], ["export", run, new], ["recover", run, new]):
-        refused(rooftree(*words), said)
+        refused(rooftree(*words), said, "; put a copy of it back, or start a new run")
     assert not new.exists()
+
+
+def test_a_folder_with_a_picture_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tree.svg").touch()
+    monkeypatch.chdir(tmp_path)
+    for name in (tmp_path, "."):
+        refused(rooftree("report", name), "is not a run folder: it has no run.sqlite")
 
 
 def test_what_cannot_be_recovered_is_said_and_nothing_is_made(run: Path, tmp_path: Path) -> None:
@@ -208,7 +224,7 @@ def test_what_cannot_be_recovered_is_said_and_nothing_is_made(run: Path, tmp_pat
     refused(rooftree("recover", run, run), "name a new folder")
     refused(rooftree("recover", run, run / "in"), f"outside {run}")
     emptied(run / "run.sqlite")
-    refused(rooftree("recover", run, new), "is empty or gone")
+    refused(rooftree("recover", run, new), "run.sqlite holds no journal; put a copy of it back")
     assert not new.exists()
 
 
@@ -242,18 +258,41 @@ def test_watching_a_damaged_journal_says_what_to_do(run: Path) -> None:
     connection.close()
     refused(rooftree("watch", run), "event 2", ": put a copy of it back, or go on from event 1")
     (run / "run.sqlite").write_bytes(b"no database at all" * 100)
-    refused(rooftree("watch", run), f"the journal of {run} is empty or gone",
-            ": put a copy of run.sqlite back, or start a new run")  # fmt: skip
+    refused(rooftree("watch", run), f"the journal of {run} is lost", "run.sqlite is not a database",
+            "; put a copy of it back, or start a new run")  # fmt: skip
 
 
-def test_watch_asks_to_make_an_unreadable_journal_readable(
-    run: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_journal_that_may_not_be_read_is_asked_for_and_hides_no_other_run(
+    run: Path, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def barred(*_: object, **__: object) -> object:
-        raise sqlite3.OperationalError("unable to open database file")
+    optimized(toy_folder, tmp_path / "other", "--evaluations", 4)
+    barred, connect, opened = run / "run.sqlite", journal_file.connect, Path.open
 
-    monkeypatch.setattr("experiments.live.tail.reading", barred)
+    def connected(path: Path, **options: Any) -> sqlite3.Connection:
+        if path == barred:
+            raise sqlite3.OperationalError("unable to open database file")
+        return connect(path, **options)
+
+    def opening(path: Path, *arguments: Any, **options: Any) -> Any:
+        if path == barred:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, *arguments, **options)
+
+    monkeypatch.setattr(journal_file, "connect", connected)
+    monkeypatch.setattr(Path, "open", opening)
     refused(rooftree("watch", run), "cannot be read: unable to open", ": make it readable")
+    states = {line["folder"]: line["state"] for line in json_of("runs", tmp_path)}
+    assert {Path(folder).name: state for folder, state in states.items()} == {
+        "run": "damaged",
+        "other": "finished",
+    }
+
+
+def test_what_follows_a_run_is_quiet_about_a_folder_that_was_removed(run: Path) -> None:
+    tail = JournalTail(run)
+    shutil.rmtree(run)
+    with pytest.raises(JournalError, match="cannot be read"):
+        tail.more()
 
 
 @pytest.mark.parametrize(
