@@ -39,6 +39,12 @@ def cut(text: str, most: int, *, mark: str = "...") -> str:
     return kept.rstrip(" ") + mark
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says; the name of its type if it says nothing."""
+    lines = str(error).strip().splitlines()
+    return lines[0].strip() if lines else type(error).__name__
+
+
 def one_line(text: str, most: int, *, mark: str = "...") -> str:
     """`text` with single blanks for all white space, cut to `most` characters."""
     return cut(" ".join(text.split()), most, mark=mark)

@@ -13,6 +13,7 @@ from typing import Any
 
 from codegen.chat.messages import Message, Offer, Reply
 from mcts.errors import InputError, ProposalRejected, WorldError
+from mcts.text import first_line
 
 PREFIX = "transformers/"
 """Names that begin so are loaded here; what follows is a folder."""
@@ -55,8 +56,7 @@ class TransformersClient:
                     temperature=temperature, seed=seed, probabilities=self._probabilities,
                 )  # fmt: skip
             except RuntimeError as error:  # out of memory, among others
-                first = str(error).strip().splitlines()[0]
-                raise WorldError(f"{self._name} gave no answer: {first}") from None
+                raise WorldError(f"{self._name} gave no answer: {first_line(error)}") from None
 
     def close(self) -> None:
         """Release the model; idempotent."""
@@ -90,8 +90,7 @@ def _load(name: str) -> tuple[Any, Any]:
         tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
         model: Any = AutoModelForCausalLM.from_pretrained(place, local_files_only=True)
     except (OSError, ValueError, ImportError) as error:
-        first = str(error).strip().splitlines()[0]
-        raise InputError(f"the model {place} cannot be loaded: {first}") from None
+        raise InputError(f"the model {place} cannot be loaded: {first_line(error)}") from None
     if tokenizer.chat_template is None:
         raise InputError(f"the model {place} has no chat template: it cannot be asked in messages")
     return model.to("cuda" if torch.cuda.is_available() else "cpu").eval(), tokenizer

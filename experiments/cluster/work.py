@@ -7,11 +7,16 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from pydantic import ValidationError
+
 from experiments.cluster.orders import Order, Problem, Report
-from mcts.domain import KernelTask
+from mcts.domain import KernelTask, first_problem
 from mcts.errors import RooftreeError, WorldError
 from mcts.options import JudgingOptions
 from mcts.ports import Evaluator
+from mcts.text import one_line
+
+_MOST_SAID = 300
 
 
 class UnfitMachine(WorldError):
@@ -83,14 +88,24 @@ atexit.register(_BENCH.clear)
 
 
 def work(text: str, factory: EvaluatorFactory) -> str:
-    """Answer an order, on a worker: JSON in, JSON out. No error of ours leaves as an exception."""
-    order = Order.model_validate_json(text)
+    """Answer an order, on a worker: JSON in, JSON out. No error leaves as an exception, which would
+    look as if the scheduler had gone.
+    """
     try:
+        order = Order.model_validate_json(text)
         report = Report(worker=_address(), **_BENCH.answer(order, factory))
     except UnfitMachine as error:
         report = Report(worker=_address(), problem=Problem(kind="unfit", message=str(error)))
     except RooftreeError as error:
         report = Report(worker=_address(), problem=Problem.of(error))
+    except ValidationError as error:
+        said = (
+            f"it cannot read the order, is its Rooftree of another version? {first_problem(error)}"
+        )
+        report = Report(worker=_address(), problem=Problem(kind="WorldError", message=said))
+    except Exception as error:  # noqa: BLE001 - an evaluator may be anybody's
+        said = one_line(f"{type(error).__name__}: {error}", _MOST_SAID)
+        report = Report(worker=_address(), problem=Problem(kind="WorldError", message=said))
     return report.model_dump_json()
 
 

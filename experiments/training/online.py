@@ -39,10 +39,12 @@ _AT_ONCE = 2
 
 class LiveJudge:
     """Judges replies to prompts about tasks, by the evaluator that `judging` names; a GPU where
-    there is one, else what was recorded. Thread-safe.
+    there is one, else what was recorded.
 
     Recordings stay open. What measures is open for one task at a time, as it has its GPU alone:
-    rows of a task that follow one another are judged sooner. A reward measures the reply alone.
+    rows of a task that follow one another are judged sooner, threads may share it for one task
+    alone, and what measures one is closed by the first question about another. A reward measures
+    the reply alone.
 
     Without a GPU replies choose values of a recorded kernel's tunables; with one they write code,
     unless they are to choose `values` there too.

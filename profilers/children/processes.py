@@ -79,7 +79,7 @@ class Child(Channel):
     ) -> None:
         """Start `argv` with ``--requests FD --replies FD`` appended.
 
-        With `descriptors` also ``--descriptors FD``, a socket for `descriptors.Descriptors`. A jail
+        With `descriptors` also ``--descriptors FD``, a `descriptors.DescriptorSocket`. A jail
         must let its process see `argv`: list it in `readable` unless it is an installed program.
         Raises WorldError if the process cannot be started.
         """

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcts.text import cut
+from mcts.text import cut, first_line
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,16 @@ def test_a_cut_text_fits_and_says_that_it_was_cut(text: str, most: int) -> None:
     found = cut(text, most)
     assert len(found) <= most
     assert found == text if len(text) <= most else found.endswith("...")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (RuntimeError("out of memory\nTried to allocate"), "out of memory"),
+        (RuntimeError("\n  late  \n"), "late"),
+        (RuntimeError(), "RuntimeError"),
+        (ValueError("  \n"), "ValueError"),
+    ],
+)
+def test_an_error_that_says_nothing_is_told_by_its_name(error: Exception, said: str) -> None:
+    assert first_line(error) == said

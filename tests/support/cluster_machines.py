@@ -114,6 +114,11 @@ def refusing(task: KernelTask, judging: JudgingOptions, seed: int) -> Evaluator:
     raise InputError("the task is wrong")
 
 
+def faulty(task: KernelTask, judging: JudgingOptions, seed: int) -> Evaluator:
+    """A plug-in's own fault."""
+    raise ValueError("a list where\nnone was thought of")
+
+
 def breaking(task: KernelTask, judging: JudgingOptions, seed: int) -> Evaluator:
     return Broken()
 

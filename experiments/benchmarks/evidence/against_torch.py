@@ -34,6 +34,7 @@ from mcts.errors import InputError, RooftreeError
 from mcts.options import JudgingOptions
 from mcts.requests import EvaluatorRequest
 from mcts.statistics import Interval, speedup_unpaired
+from mcts.text import first_line
 from profilers.cuda.drawing import draw
 from profilers.recordings.t4 import load_recording
 
@@ -154,7 +155,7 @@ def _compiled_us(torch: Any, call: Callable[[], Any]) -> list[float]:
     try:
         return times_us(torch, torch.compile(call, dynamic=False))
     except Exception as error:  # noqa: BLE001 - whatever the compiler fails with
-        print(f"torch.compile: {str(error).splitlines()[0]}", file=sys.stderr)
+        print(f"torch.compile: {first_line(error)}", file=sys.stderr)
         return []
 
 
@@ -170,7 +171,7 @@ def fastest_public(
                 raise InputError("its result is not PyTorch's")
             found[name] = times_us(torch, call)
         except (InputError, RuntimeError) as error:
-            print(f"{task}, {name}: {str(error).splitlines()[0]}", file=sys.stderr)
+            print(f"{task}, {name}: {first_line(error)}", file=sys.stderr)
     if not found:
         return "n/a" if task in PUBLIC else "none known", []
     return min(found.items(), key=lambda item: statistics.median(item[1]))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
+from weakref import WeakMethod
 
 from experiments.benchmarks.measurements.store import Kind, MeasurementStore
 from experiments.runs.wiring.choosing import REPLAY
@@ -18,6 +21,10 @@ from mcts.ports import Evaluator, Stage, StageObserver
 WAITING: Stage = "waiting"
 AT_ONCE = 2
 """Candidates that are judged at a time for each device: one compiles while another is timed."""
+
+
+def _itself(observer: StageObserver) -> StageObserver:
+    return observer
 
 
 class OtherGpu(InputError):
@@ -54,11 +61,11 @@ class StoredEvaluator(Evaluator):
         self._store, self._open, self._most_s = store, open, most_s
         self._mixed_gpus = mixed_gpus
         self._lock = threading.RLock()
-        self._locks: dict[tuple[str, Kind], threading.Lock] = {}
+        self._locks: dict[str, threading.Lock] = {}
         self._slots: threading.Semaphore | None = None
         self._inner: Evaluator | None = None
         self._stopping = threading.Event()
-        self._observers: list[StageObserver] = []
+        self._observers: list[Callable[[], StageObserver | None]] = []
         self._clocks: dict[str, StageClock] = {}
         self.under_way = 0
         self._is_variant = bool(variant)
@@ -93,8 +100,14 @@ class StoredEvaluator(Evaluator):
         return Profile.model_validate(self._found(candidate, "profile", measure))
 
     def tell_stages(self, observer: StageObserver) -> None:
-        """Call `observer` too: each run that shares this evaluator has one."""
-        self._observers.append(observer)
+        """Call `observer` too: each run that shares this evaluator has one.
+
+        One that is a method is called as long as somebody else holds its object, so that a study
+        does not keep the journals of all its runs.
+        """
+        held = WeakMethod(observer) if inspect.ismethod(observer) else partial(_itself, observer)
+        with self._lock:
+            self._observers = [one for one in self._observers if one() is not None] + [held]
 
     def stop(self) -> None:
         """Measure nothing more once what is being measured is done: Suspended is raised."""
@@ -111,7 +124,7 @@ class StoredEvaluator(Evaluator):
     ) -> Mapping[str, Any]:
         """The entry; measured now, by one thread, if there is none."""
         with self._lock:
-            lock = self._locks.setdefault((candidate.id, kind), threading.Lock())
+            lock = self._locks.setdefault(candidate.id, threading.Lock())
         with lock:
             if (known := self._store.find(self._place, candidate.id, kind)) is not None:
                 return known
@@ -147,8 +160,9 @@ class StoredEvaluator(Evaluator):
     def _tell(self, candidate_id: str, stage: Stage) -> None:
         if (clock := self._clocks.get(candidate_id)) is not None:
             clock.enter(stage)
-        for observer in self._observers:
-            observer(candidate_id, stage)
+        for held in self._observers:
+            if (observer := held()) is not None:
+                observer(candidate_id, stage)
 
     def _opened(self, candidate: Candidate, kind: Kind) -> Evaluator:
         if self._stopping.is_set():

@@ -128,27 +128,29 @@ def _lines_of(
     task: str, steps: Sequence[Step], means: _Means, at_once: int, tally: Tally, say: Say
 ) -> Iterator[StepResult]:
     lab = means.of(task)
-    _measure_parents(lab, steps, means, say)
-    with ThreadPoolExecutor(min(at_once, len(steps)), "rooftree-step") as pool:
-        futures = {pool.submit(lab.take, step, means.candidate(step)): step for step in steps}
-        try:
-            for future in as_completed(futures):
-                try:
-                    line = future.result()
-                except AnswerPending:
-                    with tally.lock:
-                        tally.pending += 1
-                    continue
-                except ParentFails:
-                    with tally.lock:
-                        tally.without_parent.add(futures[future].key)
-                    continue
-                yield line
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            means.close_task(task)
-            raise
-    means.close_task(task)
+    try:
+        _measure_parents(lab, steps, means, say)
+        with ThreadPoolExecutor(min(at_once, len(steps)), "rooftree-step") as pool:
+            futures = {pool.submit(lab.take, step, means.candidate(step)): step for step in steps}
+            try:
+                for future in as_completed(futures):
+                    try:
+                        line = future.result()
+                    except AnswerPending:
+                        with tally.lock:
+                            tally.pending += 1
+                        continue
+                    except ParentFails:
+                        with tally.lock:
+                            tally.without_parent.add(futures[future].key)
+                        continue
+                    yield line
+            except BaseException:
+                means.stop()
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+    finally:
+        means.close_task(task)
 
 
 def _measure_parents(lab: Laboratory, steps: Sequence[Step], means: _Means, say: Say) -> None:
@@ -164,8 +166,13 @@ def _measure_parents(lab: Laboratory, steps: Sequence[Step], means: _Means, say:
         return f"parent {step.parent.name}: {found.speedup:.2f}x over the baseline, profiled"
 
     with ThreadPoolExecutor(max(1, 2 * lab.evaluator.devices), "rooftree-parent") as pool:
-        for count, words in enumerate(pool.map(measure, new), start=1):
-            say(f"[{count}/{len(new)}] {words}")
+        try:
+            for count, words in enumerate(pool.map(measure, new), start=1):
+                say(f"[{count}/{len(new)}] {words}")
+        except BaseException:
+            means.stop()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 class _Means:
@@ -194,15 +201,15 @@ class _Means:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+        for task in list(self._labs):
+            self.close_task(task)
         self._open.close()
 
     def stop(self) -> None:
-        """Ask and measure nothing more; idempotent."""
+        """Ask and measure nothing more; idempotent. What is being measured goes on."""
         self._clients.close()
         for evaluator in list(self._labs.values()):
             evaluator.stop()
-        for task in list(self._labs):
-            self.close_task(task)
 
     def measure_on(self, task: str, judging: JudgingOptions) -> None:
         """Have a task measured as `judging` says, which names one GPU of the session's."""

@@ -23,6 +23,7 @@ from experiments.training.searches import Row
 from mcts.errors import InputError, WorldError
 from mcts.files import write_whole
 from mcts.options import JudgingOptions
+from mcts.text import first_line
 
 MODEL = "model"
 LOG = "log.jsonl"
@@ -84,8 +85,7 @@ def gpu_failures(what_to_do: str) -> Iterator[None]:
     except RuntimeError as error:
         if "CUDA" not in str(error):
             raise
-        first = str(error).splitlines()[0].strip()
-        raise WorldError(f"the GPU failed: {first}; {what_to_do}") from error
+        raise WorldError(f"the GPU failed: {first_line(error)}; {what_to_do}") from error
 
 
 def _seal(place: Path, run: Training, begins: str | None) -> None:
@@ -146,8 +146,7 @@ def load(run: Training, start: str | None, rows: Sequence[Row]) -> tuple[Any, An
             dtype = "auto" if run.lora else "float32"
             model = AutoModelForCausalLM.from_pretrained(start, dtype=dtype)
     except (OSError, ValueError, ImportError) as error:
-        first = str(error).splitlines()[0]
-        raise InputError(f"the model {start} cannot be loaded: {first}") from None
+        raise InputError(f"the model {start} cannot be loaded: {first_line(error)}") from None
     if tokenizer.chat_template is None:
         raise InputError(f"the model {start} has no chat template: it cannot be asked in messages")
     if tokenizer.pad_token is None:

@@ -137,20 +137,15 @@ def _sum_of_squares(part: Any) -> Any:
 
 
 def compare_leaf(
-    got: Any,
-    leaf: ExpectedLeaf,
-    *,
-    relative: float,
-    absolute: float,
-    honest: Errors | None = None,
+    got: Any, leaf: ExpectedLeaf, *, relative: float, absolute: float
 ) -> dict[str, Any]:
     """The JSON of one comparison; `got` has the shape and the dtype that `leaf` has.
 
-    `honest` replaces the leaf's own errors. `max_error` and `worst_ratio` are None if an
+    `max_error` and `worst_ratio` are None if an
     element is no number and should be, or the reverse; `error_ratio` and `error_share`, the root
     mean square error over the output's own, are None for integers.
     """
-    honest = leaf.honest if honest is None else honest
+    honest = leaf.honest
     slack = _slack(leaf, honest.max)
 
     def allowed(wide: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import re
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -34,7 +36,7 @@ from experiments.benchmarks.model_studies.folder import ModelPlan, cells_of
 from experiments.benchmarks.studies.recorded_task import recorded_task
 from experiments.runs.folders.journal import read_events
 from experiments.runs.tasks.files import find_task
-from mcts.domain import Candidate, Evaluation
+from mcts.domain import Candidate, Evaluation, Profile
 from mcts.domain.tunables import configuration_key
 from mcts.errors import Suspended
 from mcts.journal.record import read_result
@@ -114,7 +116,9 @@ def test_arms_share_what_they_ask_and_measure(study: Path, asked: list[str]) -> 
     assert sum(line["replies"] for line in lines) > questions, "some replies served two arms"
     (first,) = [line for line in lines if line["arm"] == "first"]
     assert first["trials"] == 3 and first["replies"] < 3
-    for run in Path("st/runs").glob("*/*"):
+    runs = list(Path("st/runs").glob("*/*"))
+    assert runs
+    for run in runs:
         completed("explain", run)
 
 
@@ -691,5 +695,67 @@ def test_waiting_for_another_candidate_is_no_measuring_and_every_run_hears_of_st
     assert store.seconds <= took - 0.3 + 0.002, "what was waited is not counted"
     assert evaluator.evaluate(task.baseline).measured
     assert heard == [["waiting", "timing"]] * 2, "what is known is not measured"
+    evaluator.close()
+    store.close()
+
+
+def test_a_candidate_is_confirmed_and_profiled_at_once_without_harm(tmp_path: Path) -> None:
+    class Told(ToyEvaluator):
+        def tell_stages(self, observer: StageObserver) -> None:
+            self.tell = observer
+
+        def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+            self.tell(candidate.id, "timing")
+            time.sleep(0.2)
+            self.tell(candidate.id, "confirming")
+            return evaluation
+
+        def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
+            self.tell(candidate.id, "profiling")
+            time.sleep(0.05)
+            return Profile()
+
+    store = MeasurementStore(tmp_path / "measurements.sqlite")
+    task = toy_task()
+    evaluator = StoredEvaluator(task, store, open=Told)
+    found = evaluator.evaluate(task.baseline)
+    with ThreadPoolExecutor(2) as pool:
+        confirmed = pool.submit(evaluator.confirm, task.baseline, found)
+        profiled = pool.submit(evaluator.profile, task.baseline, found)
+        assert confirmed.result().measured
+        profiled.result()
+    assert evaluator.under_way == 0
+    evaluator.close()
+    store.close()
+
+
+def test_a_run_that_has_ended_is_not_kept_for_its_stages(tmp_path: Path) -> None:
+    class Run:
+        def __init__(self) -> None:
+            self.heard: list[str] = []
+
+        def enter(self, _candidate: str, stage: str) -> None:
+            self.heard.append(stage)
+
+    class Told(ToyEvaluator):
+        def tell_stages(self, observer: StageObserver) -> None:
+            self.tell = observer
+
+        def evaluate(self, candidate: Candidate) -> Evaluation:
+            self.tell(candidate.id, "timing")
+            return super().evaluate(candidate)
+
+    store = MeasurementStore(tmp_path / "measurements.sqlite")
+    task = toy_task()
+    evaluator = StoredEvaluator(task, store, open=Told)
+    ended, going = Run(), Run()
+    evaluator.tell_stages(ended.enter)
+    evaluator.tell_stages(going.enter)
+    gone = weakref.ref(ended)
+    del ended
+    gc.collect()
+    assert gone() is None
+    assert evaluator.evaluate(task.baseline).measured
+    assert going.heard == ["timing"]
     evaluator.close()
     store.close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -16,8 +18,10 @@ from experiments.benchmarks.one_step.comparing import compare_steps
 from experiments.benchmarks.one_step.config import OneStepStudy, run_and_node
 from experiments.benchmarks.one_step.folder import OneStepPlan, steps_of
 from experiments.benchmarks.one_step.parents import Parent, find_parents
-from experiments.benchmarks.one_step.step import StepResult
+from experiments.benchmarks.one_step.step import Laboratory, StepResult
 from experiments.runs.folders.journal import read_events
+from mcts.domain import Candidate
+from mcts.errors import WorldError
 from mcts.journal.record import read_result
 from mcts.options import ModelOptions
 from tests.experiments.conftest import TASK_TOML, write_task
@@ -128,6 +132,31 @@ def test_tasks_are_spread_over_gpus(study: Path, monkeypatch: pytest.MonkeyPatch
     keys = json.loads((folder / "study.json").read_text())["keys"]
     lines = (folder / "results.jsonl").read_text().splitlines()
     assert sorted(json.loads(line)["key"] for line in lines) == sorted(keys)
+
+
+def test_a_step_that_fails_ends_the_others_and_leaves_nothing_open(
+    study: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, failed_at_once = threading.Lock(), threading.Event()
+
+    def take_step(lab: Laboratory, step: object, parent: Candidate) -> None:
+        if first.acquire(blocking=False):
+            failed_at_once.set()
+            raise WorldError("the model is gone")
+        failed_at_once.wait(10)
+        time.sleep(0.3)
+        new = {**parent.tunables, next(iter(parent.tunables)): 64}
+        lab.evaluator.evaluate(parent.model_copy(update={"tunables": new}))
+
+    monkeypatch.setattr(Laboratory, "take", take_step)
+    formula_gpu.OPENED.clear()
+    done = rooftree(
+        "study", study, "-o", study.with_suffix(""), "--llm-queue", study.parent / "queue"
+    )
+    assert done.exit_code == 2 and "the model is gone" in done.stderr
+    parents = json.loads((study.with_suffix("") / "study.json").read_text())["parents"]
+    assert len(asked) == len(parents), "nothing was measured behind the failure"
+    assert len(formula_gpu.OPENED) == 1
 
 
 def test_a_study_does_not_go_on_on_another_gpu_unless_it_says_so(

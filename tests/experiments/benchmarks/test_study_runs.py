@@ -262,7 +262,9 @@ def test_another_reference_turns_the_ratio_round(folder: Path) -> None:
 def test_an_arm_against_itself_is_all_ties(config: Path) -> None:
     config.write_text(config.read_text() + "[arms.twin]\n")
     rows = json_of("compare", study(config))["contests"]
-    for row in (row for row in rows if row["arm"] == "twin"):
+    twins = [row for row in rows if row["arm"] == "twin"]
+    assert twins
+    for row in twins:
         assert (row["ratio"], row["p"], row["ties"]) == (1.0, 1.0, row["pairs"])
 
 

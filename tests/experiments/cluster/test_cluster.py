@@ -22,6 +22,8 @@ from distributed import Client, LocalCluster
 
 from experiments.cluster.connecting import connected, own_cluster
 from experiments.cluster.evaluator import RESOURCE, SLOTS, ClusterEvaluator
+from experiments.cluster.orders import Report
+from experiments.cluster.work import work
 from experiments.runs.folders.journal import read_events
 from experiments.runs.tasks.files import find_task
 from mcts.domain import Candidate
@@ -227,6 +229,20 @@ def test_what_a_worker_raises_is_raised_here(built: Built) -> None:
         built(machines.refusing)
     with pytest.raises(NotRecorded, match="never recorded"):
         built(machines.forgetful).evaluate(WORKING)
+
+
+def test_a_workers_own_fault_is_told_and_no_lost_scheduler(built: Built) -> None:
+    with pytest.raises(WorldError, match=r"ValueError: a list where none was thought of") as told:
+        built(machines.faulty)
+    assert "lost" not in str(told.value)
+
+
+def test_an_order_of_another_version_is_told_as_one(cluster: LocalCluster) -> None:
+    with Client(cluster, set_as_default=False) as client:
+        told = client.submit(work, '{"kind": "evaluate", "of": 1}', machines.toy).result()
+    report = Report.model_validate_json(told)
+    assert report.problem is not None and report.problem.kind == "WorldError"
+    assert "another version" in report.problem.message
 
 
 def test_an_evaluator_that_broke_is_built_anew_and_asked_again(built: Built) -> None:

@@ -216,9 +216,11 @@ def test_no_right_is_left_nor_comes_back(shared: Inmate) -> None:
 
 def test_the_gpu_is_absent_unless_it_is_given(shared: Inmate) -> None:
     need("landlock", "mount")
-    for node in Path("/dev").glob("nvidia*"):
-        if node.is_char_device():
-            assert "error" in shared.run("open(given, 'rb')", str(node))
+    nodes = [node for node in Path("/dev").glob("nvidia*") if node.is_char_device()]
+    if not nodes:
+        pytest.skip("there is no GPU to keep out")
+    for node in nodes:
+        assert "error" in shared.run("open(given, 'rb')", str(node))
 
 
 def test_a_fork_bomb_is_bounded(inmate: Inmate) -> None:

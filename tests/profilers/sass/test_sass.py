@@ -139,7 +139,9 @@ def test_reads_a_cubin(text: str) -> None:
 
 @needs_cuobjdump
 def test_a_cubin_without_line_information_has_no_lines() -> None:
-    for found in read_sass(DATA / "kernels.cubin").values():
+    read = read_sass(DATA / "kernels.cubin")
+    assert read
+    for found in read.values():
         assert found.lines == {}
         assert all(loop.line is None for loop in found.loops)
 

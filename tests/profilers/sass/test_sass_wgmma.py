@@ -120,7 +120,9 @@ def test_a_scoreboard_wait_is_no_wait_for_a_group() -> None:
 
 
 def test_code_without_wgmma_has_neither_count(compiled: dict[str, SassFacts]) -> None:
-    for found in parse_sass((DATA / "kernels.txt").read_text()).values():
+    parsed = parse_sass((DATA / "kernels.txt").read_text())
+    assert parsed
+    for found in parsed.values():
         assert (found.wgmma_ops, found.serial_wgmma_ops) == (0, 0)
         assert (
             not {"wgmma_ops", "serial_wgmma_ops"} & found.model_dump(exclude_defaults=True).keys()
