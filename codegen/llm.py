@@ -279,8 +279,9 @@ class LlmProposer(Proposer):
                 # What earlier replies cost is known and must not be lost with this one.
                 if not reason:
                     raise WorldError(str(error), usage=talk.usage()) from None
-                text = f"{reason} (and no better reply could be had: {error})"
-                raise ProposalRejected(text, usage=talk.usage()) from None
+                # Why is the operator's concern: the reason is told to models in later prompts.
+                text = f"{reason} (and no better reply could be had)"
+                raise ProposalRejected(text, usage=talk.usage()) from error
             try:
                 read = talk.writing.read(
                     reply.text, talk.request, finish_reason=reply.finish_reason

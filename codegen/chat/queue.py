@@ -99,7 +99,8 @@ class QueueClient:
                 raise WorldError("the client of the language model was closed")
             if (reply := self._read(question)) is not None:
                 return reply
-        raise AnswerPending(f"waiting for an answer to {question.prompt}")
+        empty = " (its reply is there, but empty)" if question.has_empty_reply() else ""
+        raise AnswerPending(f"waiting for an answer to {question.prompt}{empty}")
 
     def _read(self, question: _Question) -> Reply | None:
         """The reply if it is there and whole."""
@@ -152,6 +153,11 @@ class _Question:
     @property
     def reply_with_costs(self) -> Path:
         return self.folder / f"{self.id}{REPLY_WITH_COSTS}"
+
+    def has_empty_reply(self) -> bool:
+        """Whether somebody has made the reply's file and written nothing into it."""
+        files = (self.reply, self.reply_with_costs)
+        return any(file.is_file() and not file.stat().st_size for file in files)
 
 
 def question_id(request: ChatRequest) -> str:

@@ -87,7 +87,14 @@ def resume(
     limits: Annotated[
         Limits, Taken(evaluations={"default": None, "help": "A new number of trials in all."})
     ],
-    model: Annotated[ModelOptions, Taken("prices")],
+    model: Annotated[
+        ModelOptions,
+        Taken(
+            "prices",
+            "timeout_s",
+            timeout_s={"default": None, "help": "Seconds a request may take from now on."},
+        ),
+    ],
     judging: Annotated[
         JudgingOptions,
         Taken("device", "devices", device={"default": None, "help": "On which GPU from now on."}),

@@ -202,7 +202,11 @@ class TestUnusableReplies:
     @pytest.mark.parametrize(
         ("error", "raised", "said"),
         [
-            (WorldError("the server is gone"), ProposalRejected, "no CUDA code.*gone"),
+            (
+                WorldError("the server is gone"),
+                ProposalRejected,
+                "no CUDA code.*no better reply could be had",
+            ),
             (InputError("no key"), InputError, "no key"),
         ],
         ids=["world", "user"],

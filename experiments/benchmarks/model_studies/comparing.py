@@ -164,7 +164,7 @@ def _contest(
         ties=int((pooled == 0).sum()),
         losses=int((pooled < 0).sum()),
         pairs=len(pooled),
-        detectable=detectable(clear, alpha=plan.study.alpha / family, seed=seed),
+        detectable=detectable(by_task, alpha=plan.study.alpha / family, seed=seed, noise=noise),
     )
 
 

@@ -128,7 +128,7 @@ def _contest(
         p=signed_rank(pooled).p,
         p_tasks=signed_rank([float(values.mean()) for values in differences]).p,
         **_wins(pooled),
-        detectable=detectable(clear, alpha=plan.study.alpha / family, seed=seed),
+        detectable=detectable(differences, alpha=plan.study.alpha / family, seed=seed, noise=noise),
     )
 
 

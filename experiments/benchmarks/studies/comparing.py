@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -176,9 +177,10 @@ def compare(plan: Plan, lines: Iterable[CellResult], *, reference: str | None = 
 def value_of(line: CellResult, facts: TaskFacts, measure: str) -> float:
     """The logarithm of what is measured; more is better.
 
-    A run that never reached the target counts as if it had right after its last evaluation. That
-    favours it: a difference to a run that did reach it has the right sign and is at least as large
-    as what is counted. Two runs that both failed to are a tie.
+    A run that never reached the target counts as if it had right after the last evaluation that it
+    was given. That favours it: a difference to a run that did reach it has the right sign and is at
+    least as large as what is counted. Two runs that both failed to are a tie. A run that ended
+    early of itself counts alike, though it did not use what it was given.
     """
     if measure == TARGET:
         return -math.log(line.to_target if line.to_target is not None else facts.length + 1)
@@ -204,9 +206,13 @@ def differences(plan: Plan, runs: Runs, arm: str, measure: str) -> dict[str, Flo
 
 def without_ties(plan: Plan, values: Floats, measure: str) -> Floats:
     """The differences for the tests: those inside the noise are zero."""
-    noise = 0.0 if measure in (TARGET, LENGTH) else math.log1p(plan.study.noise)
-    clear: Floats = np.where(np.abs(values) <= noise, 0.0, values)
+    clear: Floats = np.where(np.abs(values) <= _noise(plan, measure), 0.0, values)
     return clear
+
+
+def _noise(plan: Plan, measure: str) -> float:
+    """The logarithm of a ratio up to which values are ties."""
+    return 0.0 if measure in (TARGET, LENGTH) else math.log1p(plan.study.noise)
 
 
 def _contest(plan: Plan, runs: Runs, arm: str, measure: str) -> Contest:
@@ -233,7 +239,9 @@ def _contest(plan: Plan, runs: Runs, arm: str, measure: str) -> Contest:
         ties=int((pooled == 0).sum()),
         losses=int((pooled < 0).sum()),
         pairs=len(pooled),
-        detectable=detectable(clear, alpha=plan.study.alpha / family, seed=seed),
+        detectable=detectable(
+            by_task, alpha=plan.study.alpha / family, seed=seed, noise=_noise(plan, measure)
+        ),
     )
 
 
@@ -295,6 +303,12 @@ def _warnings(plan: Plan, runs: Runs, contests: list[Contest]) -> Iterable[str]:
         yield "the code changed between runs: a fresh folder has all of them by one"
     if there < wanted:
         yield f"{wanted - there} of {wanted} runs are missing: what is shown may change"
+    for one, other in combinations(study.arms, 2):
+        if digests := _same_digests(plan, runs, one, other):
+            yield (
+                f"{one} and {other} did the same in all {digests} runs: what they differ in "
+                "decides nothing here"
+            )
     blind = [c for c in contests if c.detectable is None or c.detectable > _matters(plan, c)]
     if blind:
         worst = max(blind, key=lambda c: c.detectable or math.inf)
@@ -314,8 +328,20 @@ def _warnings(plan: Plan, runs: Runs, contests: list[Contest]) -> Iterable[str]:
     if len(plan.tasks) < FEW_TASKS:
         yield (
             f"an interval over {len(plan.tasks)} tasks covers less than 95 %; low_here and "
-            "high_here are for these tasks alone"
+            "high_here, the thick bars, are for these tasks alone"
         )
+
+
+def _same_digests(plan: Plan, runs: Runs, one: str, other: str) -> int:
+    """In how many runs two arms made the same trees, if they did in all that both have."""
+    pairs = [
+        (line.digest, lines_of_other[seed].digest)
+        for facts in plan.tasks
+        if (lines_of_other := runs.get((other, facts.name), {}))
+        for seed, line in runs.get((one, facts.name), {}).items()
+        if seed in lines_of_other
+    ]
+    return len(pairs) if all(first == second for first, second in pairs) else 0
 
 
 def _matters(plan: Plan, contest: Contest) -> float:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, FiniteFloat, ValidationError, field_validator, model_validator
 
 from experiments.benchmarks.expansions.file import find_expansions
 from experiments.benchmarks.studies.config_errors import describe_errors
@@ -44,7 +44,7 @@ class Arm(Noun):
 
     search: str = "puct"
     proposer: str = "scripted"
-    settings: dict[str, int | float] = {}
+    settings: dict[str, int | FiniteFloat] = {}
     guidance: GuidanceMode = "tools"
     lessons: bool = True
     history: bool = True
@@ -92,8 +92,8 @@ class Study(Noun):
     reference: str
     alpha: float = Field(default=0.05, gt=0, lt=0.5)
     noise: float = Field(default=0.01, ge=0, lt=0.5)
-    matters: float = Field(default=1.05, gt=1)
-    matters_evaluations: float = Field(default=1.25, gt=1)
+    matters: FiniteFloat = Field(default=1.05, gt=1)
+    matters_evaluations: FiniteFloat = Field(default=1.25, gt=1)
     arms: dict[str, Arm] = Field(min_length=2)
 
     @field_validator("name")
@@ -200,11 +200,24 @@ def study_of(table: dict[str, Any], path: Path) -> Study:
     except ValidationError as error:
         wrong = describe_errors(error, table, keys=Study.model_fields, arm_keys=_ARM_KEYS)
         raise InputError(f"{path}: {wrong}") from None
+    _check_most(study, path)
     if study.expansions is not None:
         file = find_expansions(study.expansions, path.parent).resolve()
         return study.model_copy(update={"expansions": str(file)})
     arms = {name: _remembering(arm, path.parent) for name, arm in study.arms.items()}
     return study.model_copy(update={"tasks": _given_tasks(study.tasks, path.parent), "arms": arms})
+
+
+def _check_most(study: Study, path: Path) -> None:
+    """InputError for a number of evaluations at which all runs have ended."""
+    if study.kind == EXPANSIONS:
+        return
+    numbers = [("budget", study.budget), *(("at", number) for number in study.at)]
+    for key, number in numbers:
+        if isinstance(number, int) and number > study.most:
+            raise InputError(
+                f"{path}: {key}: {number} is beyond most, {study.most}: raise that too"
+            )
 
 
 def _remembering(arm: Arm, folder: Path) -> Arm:

@@ -140,7 +140,10 @@ class AnyStudyFolder(Generic[PlanT, LineT]):
             ) from None
 
     def lines(self) -> Iterator[LineT]:
-        """The finished runs. InputError for a line that is no result; a torn last one is left."""
+        """The finished runs. InputError for a line that is no result; a torn last one is left.
+
+        Lines of format 1, which had no checksums, come before all that have one.
+        """
         path = self.path / RESULTS_FILE
         try:
             content = path.read_bytes()
@@ -148,9 +151,15 @@ class AnyStudyFolder(Generic[PlanT, LineT]):
             return
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from None
+        has_checksums = False
         for number, text in enumerate(content.split(b"\n")[:-1], start=1):
             try:
-                line = self.line_type.model_validate_json(json.dumps(_unsealed(parse_json(text))))
+                found = parse_json(text)
+                sound = _unsealed(found)
+                if found == sound and has_checksums:
+                    raise ValueError("it has lost its checksum")
+                has_checksums = found != sound
+                line = self.line_type.model_validate_json(json.dumps(sound))
             except ValueError as error:
                 why = first_problem(error) if isinstance(error, ValidationError) else error
                 raise InputError(

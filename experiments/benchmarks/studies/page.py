@@ -61,8 +61,8 @@ def explanation(found: Comparison) -> str:
     """How to read the table."""
     if any(contest.measure == TARGET for contest in found.contests):
         short = (
-            f"A run that never reached the {TARGET} counts as if it had right after its last "
-            "evaluation."
+            f"A run that never reached the {TARGET} counts as if it had right after the last "
+            "evaluation that it was given, whether it used that or ended early."
         )
     else:
         short = "A run that ended early keeps the best that it had."
@@ -72,5 +72,7 @@ def explanation(found: Comparison) -> str:
         "Ratio: geometric mean over tasks and seeds, above 1 where the reference is better; 95 % "
         f"interval by a bootstrap of tasks, then seeds. p: {test} over pairs "
         f"(task, seed), then after Holm over these {len(found.contests)} tests; bold below "
-        f"{found.alpha:g}. Effect: matched-pairs rank-biserial. {WOULD_SEE} {short}"
+        f"{found.alpha:g}. p over tasks: of one value per task, not corrected. Effect: "
+        f"matched-pairs rank-biserial. Win, tie, loss: the reference's, pair by pair. {WOULD_SEE} "
+        f"{short}"
     )

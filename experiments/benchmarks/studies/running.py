@@ -28,7 +28,7 @@ def plan_of(study: Study, *, version: str) -> Plan:
     names = [of_task.name for of_task in facts]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"two tasks are called {doubled[0]!r}")
-    plan = Plan(rooftree=version, code=code_hash(), study=study, tasks=facts)
+    plan = Plan(rooftree=version, code=code_hash(study.arms.values()), study=study, tasks=facts)
     keys = tuple(cell.key for cell in cells_of(plan))
     return plan.model_copy(update={"keys": keys})
 

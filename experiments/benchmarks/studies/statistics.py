@@ -27,6 +27,7 @@ WOULD_SEE = (
 """How to read `detectable` in a table."""
 """Share of studies that should find a difference that is there (Cohen 1988)."""
 _REPEATS = 200
+_ROUNDING = 1e-12
 _FEW_VALUES = 3
 _RATIOS = (
     1.005, 1.01, 1.02, 1.03, 1.05, 1.07, 1.1, 1.15, 1.2, 1.25, 1.35, 1.5, 1.75, 2.0, 3.0, 5.0,
@@ -151,11 +152,14 @@ def _bootstrap(by_task: Sequence[Floats], *, seed: int, tasks_too: bool) -> Mean
     return MeanInterval(mean, min(mean, float(low)), max(mean, float(high)))
 
 
-def detectable(by_task: Sequence[Floats], *, alpha: float, seed: int) -> float | None:
+def detectable(
+    by_task: Sequence[Floats], *, alpha: float, seed: int, noise: float = 0.0
+) -> float | None:
     """The smallest ratio that a study with this spread would find in 80 % of repeats.
 
     By simulation: the observed log differences, less each task's mean, are resampled within their
-    tasks and moved by the log of a ratio; the signed-rank test at `alpha` is then taken. Where a
+    tasks and moved by the log of a ratio, which is beyond `noise`, a log as well; those within it
+    are ties, and the signed-rank test at `alpha` is taken. Where a
     task has fewer than three values, which tell no spread of its own, all are resampled together,
     less the mean of all: how tasks differ is part of the spread then. Returns None if not even a
     ratio of 5 would be found. `alpha` is what Holm leaves to the smallest p-value of the family,
@@ -170,19 +174,22 @@ def detectable(by_task: Sequence[Floats], *, alpha: float, seed: int) -> float |
     )
     if 2.0 ** (1 - drawn.shape[1]) > alpha:
         return None
-    low, high = 0, len(_RATIOS)
+    seen = [ratio for ratio in _RATIOS if math.log(ratio) > noise + _ROUNDING]
+    low, high = 0, len(seen)
     while low < high:
         middle = (low + high) // 2
-        if _power(drawn + math.log(_RATIOS[middle]), alpha) >= WANTED_POWER:
+        moved = drawn + math.log(seen[middle])
+        if _power(np.where(np.abs(moved) <= noise + _ROUNDING, 0.0, moved), alpha) >= WANTED_POWER:
             high = middle
         else:
             low = middle + 1
-    return _RATIOS[low] if low < len(_RATIOS) else None
+    return seen[low] if low < len(seen) else None
 
 
 def _power(studies: Floats, alpha: float) -> float:
     """Share of the rows that the signed-rank test finds, by its normal approximation."""
     ranks = rankdata(np.abs(studies), axis=1)
     ranks[studies == 0] = 0
-    score = (ranks * np.sign(studies)).sum(axis=1) / np.sqrt((ranks**2).sum(axis=1))
+    spread = np.sqrt((ranks**2).sum(axis=1))
+    score = (ranks * np.sign(studies)).sum(axis=1) / np.where(spread > 0, spread, np.inf)
     return float((score >= norm.ppf(1 - alpha / 2)).mean())

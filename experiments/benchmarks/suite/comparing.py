@@ -236,7 +236,7 @@ def _duel(
         wins=results.count("win"),
         ties=results.count("tie"),
         losses=results.count("loss"),
-        detectable=detectable([clear], alpha=ALPHA / family, seed=seed),
+        detectable=detectable([logs], alpha=ALPHA / family, seed=seed, noise=math.log1p(NOISE)),
         not_measured=tuple(missing),
     )
 

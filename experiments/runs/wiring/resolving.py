@@ -97,18 +97,17 @@ def widened(
     model: ModelOptions | None = None,
     judging: JudgingOptions | None = None,
 ) -> RunConfig:
-    """`config` with what was given of `limits`, of the prices of `model` and of the devices of
-    `judging` in place of its own.
+    """`config` with what was given of `limits`, of `model` and of the devices of `judging` in place
+    of its own.
 
     InputError for what would do nothing in this run.
     """
     if judging is not None:
         config = _moved(config, judging)
-    if model is not None and model.prices:
-        asked = ModelOptions(**config.model.model_dump(exclude_defaults=True))
-        priced = asked.changed_by(model)
-        check_model(config.search.proposer, priced)
-        config = config.model_copy(update={"model": priced})
+    if model is not None and model.given():
+        asked = ModelOptions(**config.model.model_dump(exclude_defaults=True)).changed_by(model)
+        check_model(config.search.proposer, asked)
+        config = config.model_copy(update={"model": asked})
     if limits is not None:
         config = config.model_copy(update={"limits": config.limits.changed_by(limits)})
     _check_limits(config)

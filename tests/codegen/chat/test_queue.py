@@ -47,6 +47,9 @@ def test_a_question_waits_in_the_folder_until_it_is_answered(tmp_path: Path) -> 
         ask(client_at(tmp_path))
     (prompt,) = waiting(tmp_path)
     assert PROMPT.strip() in prompt.read_text()
+    answer(prompt, "")
+    with pytest.raises(AnswerPending, match=r"its reply is there, but empty"):
+        ask(client_at(tmp_path))
     answer(prompt, "my reply\n")
     assert ask(client_at(tmp_path)) == "my reply\n"
     assert waiting(tmp_path) == []

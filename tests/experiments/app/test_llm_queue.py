@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.runs.folders.journal import read_events
-from tests.support.commands import completed, failed, optimize, rooftree
+from experiments.runs.options.config import CONFIG_FILE, read_config
+from tests.support.commands import completed, failed, optimize, optimized, refused, rooftree
 from tests.support.file_answers import answer_all
 from tests.support.openai_server import AutoModel
 
@@ -50,6 +51,24 @@ def test_a_run_goes_on_as_answers_come_and_asks_nothing_twice(
         for run_ in (run, again)
     ]
     assert told[0] == told[1]
+
+
+def test_a_run_that_is_resumed_waits_as_long_as_it_is_told(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    run, queue = tmp_path / "run", tmp_path / "queue"
+    failed(optimize(toy_folder, run, *MODEL, "--llm-queue", queue, "--llm-timeout", 0.1), "waiting")
+    failed(rooftree("resume", run, "--llm-timeout", 0.3), "waiting for an answer to")
+    assert read_config(run / CONFIG_FILE).model.timeout_s == 0.3
+    refused(rooftree("resume", run, "--llm-timeout", 0), "--llm-timeout")
+
+
+def test_a_resumed_run_without_a_model_takes_no_option_of_one(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    optimized(toy_folder, run, "--evaluations", 4)
+    refused(rooftree("resume", run, "--llm-timeout", 5), "--llm-timeout")
 
 
 def test_without_a_limit_the_question_is_held_open(toy_folder: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from codegen.scripted.proposer import ScriptedProposer
 from experiments.benchmarks.studies import running
 from experiments.benchmarks.studies.arms import AblatedProposer, proposer_of
 from experiments.benchmarks.studies.cell import CellResult
-from experiments.benchmarks.studies.code import DECIDING
+from experiments.benchmarks.studies.code import DECIDING, code_hash
 from experiments.benchmarks.studies.comparing import TARGET, compare, differences, runs_of
 from experiments.benchmarks.studies.config import (
     Arm,
@@ -155,7 +156,7 @@ def test_later_seeds_are_other_runs_of_the_same_study(config: Path, folder: Path
 def test_runs_by_other_code_are_told_apart(
     config: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "code_hash", lambda: "another")
+    monkeypatch.setattr(running, "code_hash", lambda _arms: "another")
     done = completed("study", config, "-o", folder)
     assert "the code has changed since the runs" in done.output and "0 runs done" in done.output
     assert "the code changed between runs" in completed("compare", folder).output
@@ -211,6 +212,32 @@ def test_what_was_written_without_checksums_is_read(folder: Path) -> None:
     assert (lines_of(folder), StudyFolder(folder).plan()) == (before, plan)
 
 
+def test_a_plug_in_that_an_arm_is_of_is_part_of_the_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "my_search.py"
+    module.write_text("def mine():\n    return 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    points = [EntryPoint("mine", "my_search:mine", "rooftree.searches")]
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points",
+        lambda *, group: points if group == "rooftree.searches" else [],
+    )
+    ours, mine = [Arm()], [Arm(), Arm(search="mine")]
+    before = code_hash(ours), code_hash(mine)
+    assert before[0] != before[1]
+    module.write_text("def mine():\n    return 2\n")
+    assert code_hash(ours) == before[0] and code_hash(mine) != before[1]
+
+
+def test_a_line_that_lost_its_checksum_is_named(folder: Path) -> None:
+    results = folder / RESULTS_FILE
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    assert lines[2].pop("checksum")
+    results.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    refused(rooftree("compare", folder), f"{results}, line 3: it has lost its checksum")
+
+
 def test_a_killed_study_goes_on(config: Path, finished: Path) -> None:
     folder = config.parent / "killed"
     command = [sys.executable, "-m", "experiments", "study", config, "-o", folder, "--jobs", "2"]
@@ -261,7 +288,10 @@ def test_another_reference_turns_the_ratio_round(folder: Path) -> None:
 
 def test_an_arm_against_itself_is_all_ties(config: Path) -> None:
     config.write_text(config.read_text() + "[arms.twin]\n")
-    rows = json_of("compare", study(config))["contests"]
+    found = json_of("compare", study(config))
+    assert any("tree and twin did the same in all" in said for said in found["warnings"])
+    assert not any("tree and hill did the same" in said for said in found["warnings"])
+    rows = found["contests"]
     twins = [row for row in rows if row["arm"] == "twin"]
     assert twins
     for row in twins:
@@ -351,6 +381,10 @@ def test_a_study_says_what_it_cannot_say(config: Path) -> None:
         ('search = "greedy"', "speed = 1", "speed"),
         ('"one.json"', '"none.json"', "none.json does not exist"),
         ("budget = 12", "budget = 0", "at least one evaluation"),
+        ("budget = 12", "budget = 500", "budget: 500 is beyond most, 200"),
+        ("at = [6]", "at = [6, 400]", "at: 400 is beyond most, 200"),
+        ("budget = 12", "budget = 12\nmatters = inf", "matters"),
+        ('search = "greedy"', "settings = { exploration = nan }", "exploration"),
         ("seeds = 3", "seeds = ", "is not TOML"),
     ],
 )

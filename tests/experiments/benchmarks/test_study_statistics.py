@@ -211,6 +211,23 @@ def test_a_detectable_effect_is_detected() -> None:
     assert missed / SIMULATIONS < 0.5
 
 
+def test_nothing_within_the_noise_is_said_to_be_seen() -> None:
+    generator = np.random.default_rng(24)
+    noise = math.log1p(0.01)
+    still = [np.zeros(12) for _ in range(3)]
+    assert detectable(still, alpha=0.05, seed=1) == 1.005
+    assert detectable(still, alpha=0.05, seed=1, noise=noise) == 1.02
+    pilot = [generator.normal(0, 0.008, 12) for _ in range(3)]
+    ratio = detectable(pilot, alpha=0.05, seed=1, noise=noise)
+    assert ratio is not None
+
+    def found(shift: float) -> bool:
+        values = generator.normal(shift, 0.008, 36)
+        return signed_rank(np.where(np.abs(values) <= noise, 0.0, values)).p < 0.05
+
+    assert np.mean([found(math.log(ratio)) for _ in range(SIMULATIONS)]) > 0.7
+
+
 def test_more_seeds_see_less_and_a_stricter_test_more() -> None:
     generator = np.random.default_rng(22)
     few = [generator.normal(0, 0.3, 8) for _ in range(3)]
