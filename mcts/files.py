@@ -1,11 +1,18 @@
-"""Files are written whole or not at all: what stood there before stays until all is on disk."""
+"""Files are written whole or not at all: what stood there before stays until all is on disk. And
+the lock of a folder that one process writes to.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from mcts.errors import InputError
 
 
 def write_whole(
@@ -31,6 +38,25 @@ def write_whole(
             _replace(path, data, executable=executable, private=private, durable=durable)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+@contextmanager
+def held(lock: Path, *, message: str) -> Iterator[None]:
+    """Hold a lock file, made where there is none, against other processes.
+
+    InputError with the message if another one has it.
+    """
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise
+            raise InputError(message) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _replace(path: Path, data: bytes, *, executable: bool, private: bool, durable: bool) -> None:

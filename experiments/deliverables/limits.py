@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.deliverables.markdown import code, codes, plain
 from experiments.text.floor import floor_text
-from mcts.domain import Profile, Roofline
+from mcts.domain import Profile
 from mcts.journal.record import NodeRecord
 
 _FINDINGS = 3
@@ -16,17 +16,9 @@ def profile_of(node: NodeRecord) -> Profile | None:
     return profile if profile and any(kernel.metrics for kernel in profile.kernels) else None
 
 
-def roofline_of(node: NodeRecord) -> Roofline | None:
-    """Where the node stands under its roofline; None if no tool looked."""
-    if node.guidance is not None and node.guidance.roofline is not None:
-        return node.guidance.roofline
-    profile = node.evaluation.profile if node.evaluation else None
-    return profile.roofline if profile else None
-
-
 def limited_by(node: NodeRecord) -> str:
     """``memory (DRAM)``; empty if it is not known."""
-    roofline = roofline_of(node)
+    roofline = node.roofline
     if roofline is None or roofline.bound == "unknown":
         return ""
     return f"{roofline.bound} ({roofline.level})" if roofline.level else roofline.bound
@@ -34,7 +26,7 @@ def limited_by(node: NodeRecord) -> str:
 
 def limits_text(best: NodeRecord) -> str:
     """Class, floor, and what the tools still see."""
-    roofline = roofline_of(best)
+    roofline = best.roofline
     if roofline is None:
         return "The best kernel was not profiled: what is left to gain is not known."
     bound = limited_by(best)

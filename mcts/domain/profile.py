@@ -9,7 +9,7 @@ from pydantic import Field
 
 from mcts.domain.base import Noun
 from mcts.domain.environment import Hardware
-from mcts.domain.metrics import DURATION
+from mcts.domain.metrics import DRAM_READ_BYTES, DRAM_WRITE_BYTES, DURATION
 from mcts.domain.modules import ModuleTimes
 from mcts.domain.task import Work
 
@@ -181,6 +181,14 @@ class KernelProfile(Noun):
         duration = self.value(DURATION)
         return None if duration is None else duration * self.launches / 1e3
 
+    @property
+    def dram_bytes(self) -> tuple[float, float] | None:
+        """Bytes that all its launches read from device memory and wrote there; None if unknown."""
+        read, written = self.value(DRAM_READ_BYTES), self.value(DRAM_WRITE_BYTES)
+        if read is None or written is None:
+            return None
+        return read * self.launches, written * self.launches
+
 
 class AxisGap(Noun):
     """How far from the ceiling, in [0, 1]: 0 at the ceiling, 1 with nothing achieved."""
@@ -318,6 +326,15 @@ class Profile(Noun):
     steps: tuple[ModelStep, ...] = ()
     modules: ModuleTimes | None = None
     missing: dict[str, str] = {}
+
+    @property
+    def dram_bytes(self) -> float | None:
+        """Bytes that a call moves through device memory; None if a kernel does not tell."""
+        each = [kernel.dram_bytes for kernel in self.kernels]
+        known = [pair for pair in each if pair is not None]
+        if not known or len(known) < len(each):
+            return None
+        return sum(read + written for read, written in known)
 
     @property
     def dominant(self) -> KernelProfile | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mcts.domain import Attribution, Candidate, Evaluation, Guidance, tagged_hash
+from mcts.domain import Attribution, Candidate, Evaluation, Guidance, Roofline, tagged_hash
 from mcts.domain.objective import Ranking, standing
 from mcts.errors import JournalError
 from mcts.journal.reading import RUNNING, EventReader
@@ -64,6 +64,14 @@ class NodeRecord:
     def speedup(self) -> float | None:
         """As the search saw it; what may be reported is `verdict.speedup`."""
         return self.evaluation.speedup if self.evaluation else None
+
+    @property
+    def roofline(self) -> Roofline | None:
+        """As the advisor placed it, else as the profile did; None if no tool looked."""
+        if self.guidance is not None and self.guidance.roofline is not None:
+            return self.guidance.roofline
+        profile = self.evaluation.profile if self.evaluation else None
+        return profile.roofline if profile is not None else None
 
     @property
     def verdict(self) -> Evaluation | None:

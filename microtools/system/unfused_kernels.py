@@ -19,7 +19,7 @@ def judge(context: KernelContext) -> Finding | None:
     Silent if DRAM is nearly idle: what it moves is then not what takes the time.
     """
     kernels = context.profile.kernels
-    moved = [_bytes(kernel) for kernel in kernels]
+    moved = [kernel.dram_bytes for kernel in kernels]
     known = [pair for pair in moved if pair is not None]
     if len(kernels) < 2 or len(known) != len(kernels) or context.least_bytes is None:
         return None
@@ -58,14 +58,6 @@ def judge(context: KernelContext) -> Finding | None:
         methods=("memory.fused_passes", "latency.fewer_launches", "memory.register_reuse"),
         expected_gain=_gain(context, ratio),
     )
-
-
-def _bytes(kernel: KernelProfile) -> tuple[float, float] | None:
-    """Bytes that all its launches in a call read and write."""
-    read, written = kernel.value(m.DRAM_READ_BYTES), kernel.value(m.DRAM_WRITE_BYTES)
-    if read is None or written is None:
-        return None
-    return read * kernel.launches, written * kernel.launches
 
 
 def _dram(kernels: tuple[KernelProfile, ...]) -> float:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mcts.domain import BoundClass, KernelProfile, Profile, Roofline, Work
-from mcts.domain import metrics as m
 from profilers.roofline import bounds
 from profilers.roofline.bounds import Verdict
 from profilers.roofline.floors import Floor
@@ -167,12 +166,7 @@ def _rate(amount: float, time_us: float | None) -> float | None:
 
 def _traffic(profile: Profile, work: Work | None) -> str:
     """The DRAM traffic of all kernels, relative to what the work needs, as a sentence."""
-    if not work or not work.bytes or not profile.kernels:
+    moved = profile.dram_bytes
+    if not work or not work.bytes or moved is None:
         return ""
-    moved = 0.0
-    for kernel in profile.kernels:
-        read, written = kernel.value(m.DRAM_READ_BYTES), kernel.value(m.DRAM_WRITE_BYTES)
-        if read is None or written is None:
-            return ""
-        moved += (read + written) * kernel.launches
     return f" Its DRAM traffic is {moved / work.bytes:.2f} times the least."

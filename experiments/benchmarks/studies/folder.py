@@ -8,8 +8,6 @@ with more arms, tasks or seeds goes on from what is there.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -25,7 +23,7 @@ from experiments.benchmarks.studies.config import Study
 from experiments.benchmarks.studies.recorded_task import TaskFacts
 from mcts.domain import Noun, first_problem, sealed, unsealed
 from mcts.errors import InputError, WorldError
-from mcts.files import write_whole
+from mcts.files import held, write_whole
 from mcts.formats import FormatError, parse_json
 
 FORMAT = 2
@@ -76,18 +74,9 @@ class AnyStudyFolder(Generic[PlanT, LineT]):
         if not fresh and not (self.path / STUDY_FILE).exists() and not self._only_lock():
             raise InputError(f"{self.path} holds something else: name another folder with -o")
         self.path.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(handle)
-            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                raise
-            raise InputError(f"{self.path} is in use by another rooftree process") from None
-        try:
+        message = f"{self.path} is in use by another rooftree process: wait for it"
+        with held(self.path / _LOCK, message=message):
             yield
-        finally:
-            os.close(handle)
 
     def _only_lock(self) -> bool:
         """A study that was killed before it wrote anything."""

@@ -11,10 +11,7 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
-import os
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +25,7 @@ from experiments.benchmarks.suite.finding import ProblemFile
 from experiments.benchmarks.suite.outcome import Outcome
 from mcts.domain import Noun, first_problem, sealed, unsealed
 from mcts.errors import InputError
-from mcts.files import write_whole
+from mcts.files import held, write_whole
 from mcts.formats import parse_json
 
 SUITE_FILE = "suite.json"
@@ -151,19 +148,9 @@ class SuiteFolder:
         """
         self._check_ours()
         self.path.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                    raise
-                raise InputError(
-                    f"{self.path} is in use by another rooftree process: wait for it"
-                ) from None
+        message = f"{self.path} is in use by another rooftree process: wait for it"
+        with held(self.path / _LOCK, message=message):
             yield
-        finally:
-            os.close(descriptor)
 
     def _check_ours(self) -> None:
         if self.path.exists() and not self.path.is_dir():

@@ -13,7 +13,7 @@ from experiments.views.report.account import usage_rows
 from experiments.views.report.conversations import Conversation
 from experiments.views.report.outcomes import status_text
 from experiments.views.report.packing import Packer
-from experiments.views.report.roofs import place_of, roofline_of
+from experiments.views.report.roofs import place_of
 from experiments.views.report.text import (
     LOG_LIMIT,
     MESSAGE_LIMIT,
@@ -129,7 +129,7 @@ def _latency(timing: Latency) -> dict[str, Any]:
 
 
 def _roofline(node: NodeRecord) -> dict[str, Any] | None:
-    roofline, place = roofline_of(node), place_of(node)
+    roofline, place = node.roofline, place_of(node)
     if roofline is None or place is None:
         return None
     found: dict[str, Any] = cleaned(roofline.model_dump(mode="json"))

@@ -14,9 +14,7 @@ from typing import Any
 
 from experiments.text.floor import floor_text
 from experiments.views.roofline import Point, Roof, SimpleChart
-from mcts.domain import Ceilings, Roofline, Timing
-from mcts.domain import metrics as m
-from mcts.domain.profile import Profile
+from mcts.domain import Ceilings, Timing
 from mcts.journal.record import NodeRecord
 
 
@@ -34,7 +32,7 @@ class Place:
 
 def place_of(node: NodeRecord) -> Place | None:
     """Where `node` stands; None if its roofline is not known."""
-    roofline = roofline_of(node)
+    roofline = node.roofline
     if roofline is None:
         return None
     bare = Place(roofline.bound, roofline.level or "")
@@ -44,34 +42,15 @@ def place_of(node: NodeRecord) -> Place | None:
         return bare
     flops = rate * 1e6 * timing.heaviest.median_us
     profile = node.evaluation.profile if node.evaluation else None
-    moved = moved_bytes(profile) if profile is not None else None
+    moved = profile.dram_bytes if profile is not None else None
     intensity = flops / moved if moved else needed
     return Place(bare.bound, bare.level, intensity, rate, counted=bool(moved))
 
 
-def roofline_of(node: NodeRecord) -> Roofline | None:
-    """As the advisor placed it, else as the profile did."""
-    if node.guidance is not None and node.guidance.roofline is not None:
-        return node.guidance.roofline
-    profile = node.evaluation.profile if node.evaluation else None
-    return profile.roofline if profile is not None else None
-
-
 def floor_of(node: NodeRecord) -> str:
     """How far `node` is from the least time of its work, in words; empty if it was not profiled."""
-    roofline = roofline_of(node)
+    roofline = node.roofline
     return floor_text(node, roofline) if roofline is not None else ""
-
-
-def moved_bytes(profile: Profile) -> float | None:
-    """Bytes that all launches moved through device memory; None if a kernel does not tell."""
-    moved = 0.0
-    for kernel in profile.kernels:
-        read, written = kernel.value(m.DRAM_READ_BYTES), kernel.value(m.DRAM_WRITE_BYTES)
-        if read is None or written is None:
-            return None
-        moved += (read + written) * kernel.launches
-    return moved or None
 
 
 def roofs_of(nodes: Sequence[NodeRecord]) -> dict[str, Any] | None:
@@ -80,7 +59,7 @@ def roofs_of(nodes: Sequence[NodeRecord]) -> dict[str, Any] | None:
     for node in nodes:
         profile = node.evaluation.profile if node.evaluation else None
         ceilings = profile.hardware.ceilings if profile and profile.hardware else None
-        roofline = roofline_of(node)
+        roofline = node.roofline
         ridge = roofline.ridge_flop_per_byte if roofline else None
         if ceilings is not None:
             return _roofs(ceilings, ridge, _points(nodes))
