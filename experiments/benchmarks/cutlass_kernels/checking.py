@@ -23,6 +23,7 @@ from experiments.benchmarks.cutlass_kernels.comparing import (
 from experiments.benchmarks.cutlass_kernels.grouped import ONE_MAP
 from experiments.benchmarks.cutlass_kernels.launching import Grouped, Product, WeightGradient
 from mcts.errors import RooftreeError
+from mcts.text import first_line
 
 _DEADLINE_S = 120
 _ODD_SHAPES = ((1000, 1096, 520), (8, 8, 8), (384, 2056, 4104))
@@ -167,7 +168,7 @@ def main() -> int:
         else:
             found = check_grouped(torch, options.library, w_rows_of_n=options.b_rows_of_n)
     except (RooftreeError, RuntimeError) as error:
-        found = {"failure": str(error).splitlines()[0][:300]}
+        found = {"failure": first_line(error)[:300]}
     print(json.dumps(found))
     return 0
 

@@ -17,6 +17,7 @@ from experiments.benchmarks.cutlass_kernels.comparing import disagreement, exper
 from experiments.benchmarks.cutlass_kernels.contest import SEED, Call, GemmProblem, Variant
 from experiments.benchmarks.cutlass_kernels.launching import Grouped, LaunchFailed
 from experiments.benchmarks.cutlass_kernels.products import order
+from mcts.text import first_line
 
 SOURCE, ONE_MAP = "grouped_gemm.cu", "expert_gemm.cu"
 _TILES = (
@@ -61,6 +62,7 @@ REFUSALS: tuple[type[Exception], ...] = (RuntimeError, ValueError)
 _SPREAD = 0.5
 """Standard deviation of the logarithm of an expert's share: the busiest of 8 gets about twice its
 even share."""
+_MOST_SAID = 200
 
 
 def loaded(torch: Any, built: Sequence[Built]) -> list[tuple[Built, Grouped]]:
@@ -154,7 +156,7 @@ def _per_expert(
         with torch.cuda.graph(graph):
             loop()
     except RuntimeError as error:
-        say(f"{CUBLAS}: no CUDA graph, plain calls instead: {_first_line(error)}")
+        say(f"{CUBLAS}: no CUDA graph, plain calls instead: {first_line(error)[:_MOST_SAID]}")
         return [Variant(name=f"{CUBLAS}, plain calls", family=CUBLAS, call=loop)]
     return [Variant(name=f"{CUBLAS}, in a CUDA graph", family=CUBLAS, call=graph.replay)]
 
@@ -181,7 +183,7 @@ def _by_triton(
             "experiments.benchmarks.kernels_for_comparison.grouped_triton"
         )
     except ImportError as error:
-        say(f"{TRITON}: {_first_line(error)}")
+        say(f"{TRITON}: {first_line(error)[:_MOST_SAID]}")
         return []
     processors = torch.cuda.get_device_properties(0).multi_processor_count
     variants = []
@@ -213,10 +215,6 @@ def failing_as_launch(call: Call, failures: tuple[type[Exception], ...]) -> Call
         try:
             return call()
         except failures as error:
-            raise LaunchFailed(_first_line(error)) from error
+            raise LaunchFailed(first_line(error)[:_MOST_SAID]) from error
 
     return guarded
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
