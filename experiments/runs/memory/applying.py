@@ -8,7 +8,7 @@ from pathlib import Path
 from experiments.runs.folders.snapshot import read_snapshot
 from experiments.runs.memory.advice import attributed_follow_ups, firings
 from experiments.runs.memory.contributions import Origin, contributions_of, first_implementations
-from experiments.runs.memory.database import MemoryUnavailable
+from experiments.runs.memory.database import MemoryEmpty, MemoryUnavailable
 from experiments.runs.memory.knowledge import KnowledgeStore
 from experiments.runs.memory.tools import ToolMemory
 from experiments.runs.options.config import RunConfig
@@ -38,10 +38,13 @@ def remember(config: RunConfig, *, gpu: str, asked: bool) -> tuple[RunConfig, Kn
     except MemoryUnavailable:
         if not path.exists():
             raise
-    with ToolMemory(path, readonly=True) as memory:
-        rows = memory.statistics(gpu=gpu, proposer=proposer_label(config))
-    with KnowledgeStore(path, readonly=True) as store:
-        knowledge = store.knowledge()
+    try:
+        with ToolMemory(path, readonly=True) as memory:
+            rows = memory.statistics(gpu=gpu, proposer=proposer_label(config))
+        with KnowledgeStore(path, readonly=True) as store:
+            knowledge = store.knowledge()
+    except MemoryEmpty:  # another run that ends just now is making it
+        return config, Knowledge()
     records = [
         ToolRecord(row.tool, row.followed, row.improved, row.failed, row.mean_log_gain)
         for row in rows

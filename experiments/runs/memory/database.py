@@ -59,6 +59,10 @@ class MemoryUnavailable(InputError):
     sound."""
 
 
+class MemoryEmpty(InputError):
+    """Nothing is in the file: another process is making the memory, or was stopped while it did."""
+
+
 def default_path() -> Path:
     """``$XDG_DATA_HOME/rooftree/memory.sqlite`` or ``~/.local/share/rooftree/memory.sqlite``."""
     base = os.environ.get("XDG_DATA_HOME") or Path("~/.local/share").expanduser()
@@ -109,7 +113,8 @@ def no_memory(path: Path) -> InputError:
 def read_memory(path: Path) -> sqlite3.Connection:
     """Open the memory for reading, whatever its version; also from a read-only medium.
 
-    Raises as `open_memory` does, and InputError if there is none.
+    What a process that was killed had half written is taken back first. Raises as `open_memory`
+    does, MemoryEmpty if nothing is in it, and InputError if there is none.
     """
     if not path.is_file():
         raise no_memory(path)
@@ -118,13 +123,14 @@ def read_memory(path: Path) -> sqlite3.Connection:
             connection = _connect_readonly(path, "mode=ro")
             version = _checked_version(connection, path)
         except sqlite3.OperationalError:
-            if _has_unmerged_log(path):
+            if _is_left(path, "-wal"):
                 raise
-            connection = _connect_readonly(path, "mode=ro&immutable=1")
+            mode = "mode=rw" if _is_left(path, "-journal") else "mode=ro&immutable=1"
+            connection = _connect_readonly(path, mode)
             version = _checked_version(connection, path)
         if version == 0:
             connection.close()
-            raise InputError(f"{path} is empty: it is no memory of Rooftree's")
+            raise MemoryEmpty(f"{path} is empty: it is no memory of Rooftree's")
         return connection
 
 
@@ -142,11 +148,14 @@ def has_checksums(connection: sqlite3.Connection) -> bool:
 
 def _connect_readonly(path: Path, how: str) -> sqlite3.Connection:
     uri = f"file:{quote(str(path.absolute()))}?{how}"
-    return sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None)
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
 
 
-def _has_unmerged_log(path: Path) -> bool:
-    log = path.with_name(path.name + "-wal")
+def _is_left(path: Path, suffix: str) -> bool:
+    """Whether SQLite's log of that suffix lies beside the file, with something in it."""
+    log = path.with_name(path.name + suffix)
     return log.exists() and log.stat().st_size > 0
 
 
