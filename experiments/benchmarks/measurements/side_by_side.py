@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TypeVar
 
 Task = TypeVar("Task")
@@ -18,7 +18,7 @@ def side_by_side(
     lines_of: Callable[[Task, Gpu], Iterator[Line]],
     *,
     stop: Callable[[], None],
-) -> Iterator[Line]:
+) -> Generator[Line, None, None]:
     """The lines of all tasks as they come; each of `gpus` takes one task after the other.
 
     What `lines_of` raises for one task ends them all, and is raised here once they have ended.

@@ -73,6 +73,11 @@ class Cell:
         )
 
     @property
+    def task_key(self) -> str:
+        """Equal for runs of one task."""
+        return self.task.name
+
+    @property
     def place(self) -> str:
         """Its run folder's name in the study's."""
         return f"{self.arm}/{self.task.name}-{self.seed}"

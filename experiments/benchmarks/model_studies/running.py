@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from typing import TypeVar
 
 from experiments.benchmarks.measurements.evaluator import OtherGpu
-from experiments.benchmarks.measurements.session import CostCap, Say, Session, Show
-from experiments.benchmarks.measurements.side_by_side import side_by_side
-from experiments.benchmarks.measurements.waiting import Answers
+from experiments.benchmarks.measurements.scheduling import Tally, missing_lines, taken
+from experiments.benchmarks.measurements.session import Say, Session, Show
 from experiments.benchmarks.model_studies.cell import (
     Cell,
     ModelCellResult,
@@ -19,19 +18,9 @@ from experiments.benchmarks.model_studies.cell import (
 from experiments.benchmarks.model_studies.config import ModelStudy
 from experiments.benchmarks.model_studies.folder import ModelPlan, ModelStudyFolder, cells_of
 from experiments.benchmarks.model_studies.means import EndedRun, Means, source_of
-from experiments.runs.wiring.gpus import one_gpu_each
-from mcts.errors import AnswerPending, InputError
-from mcts.options import JudgingOptions
+from mcts.errors import InputError
 
-
-@dataclass(slots=True)
-class Tally:
-    """What a session did. `refused` has by task why it cannot be searched. Thread-safe."""
-
-    done: int = 0
-    pending: int = 0
-    refused: dict[str, str] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+Found = TypeVar("Found")
 
 
 def plan_of(study: ModelStudy, *, version: str) -> ModelPlan:
@@ -55,29 +44,32 @@ def run_cells(
     if no task can be searched; whatever ends it, what was asked and measured is kept.
     """
     cells, tally = cells_of(plan), Tally()
-    known = {line.key: line for line in folder.lines()}
-    missing = [cell for cell in cells if cell.key not in known]
-    done = len(cells) - len(missing)
-    show(done, len(cells))
-    cap = CostCap(
-        plan.study.cost_usd, spent_usd=sum(line.cost_usd or 0.0 for line in known.values())
-    )
     with folder.appending() as results, Means(folder, plan.study, session, say=say) as means:
-        answers = Answers(session.model)
-        while missing:
-            tally.pending = 0
-            answers.look()
-            for line in _lines(missing, means, session, tally):
+
+        def lines_of(of_task: Sequence[Cell]) -> Iterator[ModelCellResult]:
+            return _lines_of(of_task, means, session.at_once, tally)
+
+        with closing(
+            missing_lines(
+                cells, folder.lines(), lines_of, means, session, tally,
+                cost_usd=plan.study.cost_usd, show=show,
+            )
+        ) as lines:  # fmt: skip
+            for line in lines:
                 results.append([line])
-                missing = [cell for cell in missing if cell.key != line.key]
-                done, tally.done = done + 1, tally.done + 1
-                show(done, len(cells))
-                cap.pay(line.cost_usd, replies=line.replies)
-            if not tally.pending or not answers.more():
-                break
-    if tally.refused and len(tally.refused) == len({cell.task.name for cell in cells}):
-        raise InputError(next(iter(tally.refused.values())))
+    refused = refused_tasks(plan, tally)
+    if refused and len(refused) == len({cell.task.name for cell in cells}):
+        raise InputError(next(iter(refused.values())))
     return tally
+
+
+def refused_tasks(plan: ModelPlan, tally: Tally) -> dict[str, str]:
+    """By the names of tasks that a session left out, why."""
+    return {
+        cell.task.name: why
+        for cell in cells_of(plan)
+        if (why := tally.left_out.get(cell.key)) is not None
+    }
 
 
 def replayed(plan: ModelPlan, folder: ModelStudyFolder) -> Iterator[ModelCellResult]:
@@ -93,66 +85,37 @@ def replayed(plan: ModelPlan, folder: ModelStudyFolder) -> Iterator[ModelCellRes
                 means.close_task(cell.task.name)
 
 
-def _lines(
-    cells: Sequence[Cell], means: Means, session: Session, tally: Tally
-) -> Iterator[ModelCellResult]:
-    """The lines as they come: one task after the other on each GPU, its arms side by side."""
-
-    def of_task(task: str, gpu: JudgingOptions) -> Iterator[ModelCellResult]:
-        means.measure_on(task, gpu)
-        of_task = [cell for cell in cells if cell.task.name == task]
-        return _lines_of(task, of_task, means, session.at_once, tally)
-
-    tasks = list(dict.fromkeys(cell.task.name for cell in cells))
-    gpus = list(one_gpu_each(session.judging).values())
-    means.others_wait = len(tasks) > len(gpus)
-    return side_by_side(tasks, gpus, of_task, stop=means.stop)
-
-
 def _lines_of(
-    task: str, cells: Sequence[Cell], means: Means, at_once: int, tally: Tally
+    cells: Sequence[Cell], means: Means, at_once: int, tally: Tally
 ) -> Iterator[ModelCellResult]:
     """The runs of a task side by side. Lines that need the GPU for another baseline come once no
     run is measured any more.
     """
 
-    def leave_out(error: InputError) -> None:
-        if task not in tally.refused:
-            means.say(f"{task}: {error}")
-        tally.refused[task] = str(error)
+    def unless_refused(what: Callable[[], Found], cell: Cell) -> Found | None:
+        try:
+            return what()
+        except OtherGpu:
+            raise
+        except InputError as error:
+            if tally.leave_out(cell, str(error)):
+                means.say(f"{cell.task.name}: {error}")
+            return None
+
+    def advance(cell: Cell) -> EndedRun | None:
+        return unless_refused(lambda: means.advance(cell), cell)
 
     ended: list[EndedRun] = []
-    with ThreadPoolExecutor(min(at_once, len(cells)), "rooftree-cell") as pool:
-        futures = [pool.submit(means.advance, cell) for cell in cells]
-        try:
-            for future in as_completed(futures):
-                try:
-                    run = future.result()
-                    if run.cell.over_compile:
-                        ended.append(run)
-                    else:
-                        yield means.line(run)
-                except AnswerPending:
-                    with tally.lock:
-                        tally.pending += 1
-                except OtherGpu:
-                    raise
-                except InputError as error:
-                    leave_out(error)
-        except BaseException:
-            means.stop()
-            pool.shutdown(wait=True, cancel_futures=True)
-            means.close_task(task)
-            raise
+    runs = taken(cells, advance, tally, at_once=at_once, name="rooftree-cell", stop=means.stop)
     try:
+        with closing(runs):
+            for run in runs:
+                if run.cell.over_compile:
+                    ended.append(run)
+                elif (line := unless_refused(partial(means.line, run), run.cell)) is not None:
+                    yield line
         for run in ended:
-            try:
-                line = means.line(run)
-            except OtherGpu:
-                raise
-            except InputError as error:
-                leave_out(error)
-                continue
-            yield line
+            if (line := unless_refused(partial(means.line, run), run.cell)) is not None:
+                yield line
     finally:
-        means.close_task(task)
+        means.close_task(cells[0].task.name)

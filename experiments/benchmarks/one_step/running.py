@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from experiments.benchmarks.measurements.asking import ANSWERS_FILE, SharedClients
 from experiments.benchmarks.measurements.evaluator import StoredEvaluator
-from experiments.benchmarks.measurements.session import CostCap, Say, Session, Show
-from experiments.benchmarks.measurements.side_by_side import side_by_side
+from experiments.benchmarks.measurements.scheduling import Tally, missing_lines, taken
+from experiments.benchmarks.measurements.session import Say, Session, Show
 from experiments.benchmarks.measurements.store import MEASUREMENTS_FILE, MeasurementStore
-from experiments.benchmarks.measurements.waiting import Answers
 from experiments.benchmarks.one_step.config import OneStepStudy
 from experiments.benchmarks.one_step.folder import (
     OneStepFolder,
@@ -25,23 +21,10 @@ from experiments.benchmarks.one_step.folder import (
 from experiments.benchmarks.one_step.parents import FoundParent, StudyTasks
 from experiments.benchmarks.one_step.step import Laboratory, ParentFails, Step, StepResult
 from experiments.runs.wiring.composing import choose_evaluator
-from experiments.runs.wiring.gpus import one_gpu_each
 from mcts.domain import Candidate
-from mcts.errors import AnswerPending, InputError
+from mcts.errors import InputError
 from mcts.options import JudgingOptions
 from microtools.advisor import RooflineAdvisor
-
-
-@dataclass(slots=True)
-class Tally:
-    """What a session did: steps with a line, those that wait for an answer, and by their keys
-    those whose parents fail.
-    """
-
-    done: int = 0
-    pending: int = 0
-    without_parent: set[str] = field(default_factory=set)
-    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
 
 def plan_of(study: OneStepStudy, parents: Sequence[FoundParent], *, version: str) -> OneStepPlan:
@@ -70,29 +53,20 @@ def run_steps(
     A step whose answer is not there yet is left for another session. Raises InputError and
     WorldError as runs do; whatever ends it, what was asked and measured is kept.
     """
-    steps = steps_of(plan)
-    known = {line.key: line for line in folder.lines()}
-    missing = [step for step in steps if step.key not in known]
-    tally = Tally(done=0)
-    done = len(steps) - len(missing)
-    show(done, len(steps))
-    cap = CostCap(
-        plan.study.cost_usd, spent_usd=sum(line.cost_usd or 0.0 for line in known.values())
-    )
+    tally = Tally()
     with folder.appending() as results, _Means(folder.path, plan.study, session) as means:
-        answers = Answers(session.model)
-        while missing:
-            tally.pending = 0
-            answers.look()
-            for line in _lines(missing, means, session, tally, say=say):
+
+        def lines_of(of_task: Sequence[Step]) -> Iterator[StepResult]:
+            return _lines_of(of_task, means, session.at_once, tally, say)
+
+        with closing(
+            missing_lines(
+                steps_of(plan), folder.lines(), lines_of, means, session, tally,
+                cost_usd=plan.study.cost_usd, show=show,
+            )
+        ) as lines:  # fmt: skip
+            for line in lines:
                 results.append([line])
-                missing = [step for step in missing if step.key != line.key]
-                done, tally.done = done + 1, tally.done + 1
-                show(done, len(steps))
-                cap.pay(line.cost_usd, replies=line.replies)
-            missing = [step for step in missing if step.key not in tally.without_parent]
-            if not tally.pending or not answers.more():
-                break
     return tally
 
 
@@ -108,55 +82,36 @@ def replayed(plan: OneStepPlan, folder: OneStepFolder) -> Iterator[StepResult]:
                 yield means.of(step.parent.task_id).take(step, means.candidate(step))
 
 
-def _lines(
-    steps: Sequence[Step], means: _Means, session: Session, tally: Tally, *, say: Say
-) -> Iterator[StepResult]:
-    """The lines as they come: one task after the other on each GPU."""
-
-    def of_task(task: str, gpu: JudgingOptions) -> Iterator[StepResult]:
-        means.measure_on(task, gpu)
-        of_task = [step for step in steps if step.parent.task_id == task]
-        return _lines_of(task, of_task, means, session.at_once, tally, say)
-
-    tasks = list(dict.fromkeys(step.parent.task_id for step in steps))
-    gpus = list(one_gpu_each(session.judging).values())
-    means.others_wait = len(tasks) > len(gpus)
-    return side_by_side(tasks, gpus, of_task, stop=means.stop)
-
-
 def _lines_of(
-    task: str, steps: Sequence[Step], means: _Means, at_once: int, tally: Tally, say: Say
+    steps: Sequence[Step], means: _Means, at_once: int, tally: Tally, say: Say
 ) -> Iterator[StepResult]:
+    task = steps[0].task_key
     lab = means.of(task)
+
+    def take(step: Step) -> StepResult | None:
+        try:
+            return lab.take(step, means.candidate(step))
+        except ParentFails as error:
+            tally.leave_out(step, str(error))
+            return None
+
     try:
-        _measure_parents(lab, steps, means, say)
-        with ThreadPoolExecutor(min(at_once, len(steps)), "rooftree-step") as pool:
-            futures = {pool.submit(lab.take, step, means.candidate(step)): step for step in steps}
-            try:
-                for future in as_completed(futures):
-                    try:
-                        line = future.result()
-                    except AnswerPending:
-                        with tally.lock:
-                            tally.pending += 1
-                        continue
-                    except ParentFails:
-                        with tally.lock:
-                            tally.without_parent.add(futures[future].key)
-                        continue
-                    yield line
-            except BaseException:
-                means.stop()
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
+        _measure_parents(lab, steps, means, tally, say)
+        lines = taken(steps, take, tally, at_once=at_once, name="rooftree-step", stop=means.stop)
+        with closing(lines):
+            yield from lines
     finally:
         means.close_task(task)
 
 
-def _measure_parents(lab: Laboratory, steps: Sequence[Step], means: _Means, say: Say) -> None:
+def _measure_parents(
+    lab: Laboratory, steps: Sequence[Step], means: _Means, tally: Tally, say: Say
+) -> None:
     """Measure and profile the parents that are new here, before anything is asked of them."""
     first = {step.parent.candidate: step for step in reversed(steps)}
     new = [step for step in first.values() if not means.has_profile(step)]
+    if not new:
+        return
 
     def measure(step: Step) -> str:
         try:
@@ -165,14 +120,11 @@ def _measure_parents(lab: Laboratory, steps: Sequence[Step], means: _Means, say:
             return str(error)
         return f"parent {step.parent.name}: {found.speedup:.2f}x over the baseline, profiled"
 
-    with ThreadPoolExecutor(max(1, 2 * lab.evaluator.devices), "rooftree-parent") as pool:
-        try:
-            for count, words in enumerate(pool.map(measure, new), start=1):
-                say(f"[{count}/{len(new)}] {words}")
-        except BaseException:
-            means.stop()
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    at_once = max(1, 2 * lab.evaluator.devices)
+    told = taken(new, measure, tally, at_once=at_once, name="rooftree-parent", stop=means.stop)
+    with closing(told):
+        for count, words in enumerate(told, start=1):
+            say(f"[{count}/{len(new)}] {words}")
 
 
 class _Means:

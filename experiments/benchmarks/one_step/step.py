@@ -53,6 +53,11 @@ class Step:
         )
 
     @property
+    def task_key(self) -> str:
+        """Equal for steps of one task."""
+        return self.parent.task_id
+
+    @property
     def seed(self) -> int:
         """The same for all arms: what differs is what they are told."""
         return seed_from(self.study, self.parent.task_id, self.parent.candidate, self.reply)

@@ -15,13 +15,14 @@ from experiments.app.refusals import check_models
 from experiments.benchmarks.measurements.asking import same_but_money
 from experiments.benchmarks.measurements.reusing import check_reusable
 from experiments.benchmarks.measurements.reusing import reuse as reused
+from experiments.benchmarks.measurements.scheduling import Tally
 from experiments.benchmarks.measurements.session import Session, Show
 from experiments.benchmarks.model_studies.comparing import compare_searches
 from experiments.benchmarks.model_studies.config import ModelStudy
-from experiments.benchmarks.model_studies.folder import ModelStudyFolder
+from experiments.benchmarks.model_studies.folder import ModelPlan, ModelStudyFolder
 from experiments.benchmarks.model_studies.running import (
-    Tally,
     plan_of,
+    refused_tasks,
     replayed,
     run_cells,
 )
@@ -93,7 +94,7 @@ def run(
             raise KeyboardInterrupt(
                 f"interrupted, what was run is kept; go on with: {again}"
             ) from None
-    _conclude(tally, folder.path, model.queue, again)
+    _conclude(plan, tally, folder.path, model.queue, again)
 
 
 def replay(path: Path) -> None:
@@ -158,10 +159,10 @@ def waiting_words(pending: str, queue: Path | None, again: str) -> str:
     return f"{pending} wait for an answer{place}; then go on with: {again}"
 
 
-def _conclude(tally: Tally, folder: Path, queue: Path | None, again: str) -> None:
+def _conclude(plan: ModelPlan, tally: Tally, folder: Path, queue: Path | None, again: str) -> None:
     """Say what was done, and what is left to do."""
     say(f"{tally.done} runs done")
-    for task, why in tally.refused.items():
+    for task, why in refused_tasks(plan, tally).items():
         say(f"left out: {task}: {why}")
     if tally.pending:
         say(waiting_words(f"{tally.pending} runs", queue, again))

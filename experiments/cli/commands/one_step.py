@@ -13,13 +13,13 @@ from experiments.app.messages import say
 from experiments.app.refusals import check_models
 from experiments.benchmarks.measurements.asking import same_but_money
 from experiments.benchmarks.measurements.reusing import check_reusable
+from experiments.benchmarks.measurements.scheduling import Tally
 from experiments.benchmarks.measurements.session import Session, Show
 from experiments.benchmarks.one_step.comparing import compare_steps
 from experiments.benchmarks.one_step.config import OneStepStudy
 from experiments.benchmarks.one_step.folder import OneStepFolder
 from experiments.benchmarks.one_step.parents import find_parents
 from experiments.benchmarks.one_step.running import (
-    Tally,
     keep_parents,
     plan_of,
     replayed,
@@ -139,8 +139,8 @@ def _judging(asked: OneStepStudy, judging: JudgingOptions) -> JudgingOptions:
 def _conclude(tally: Tally, folder: Path, queue: Path | None, again: str) -> None:
     """Say what was done, and what is left to do."""
     say(f"{tally.done} steps done")
-    if tally.without_parent:
-        say(f"{len(tally.without_parent)} steps left out: their parents fail here")
+    if tally.left_out:
+        say(f"{len(tally.left_out)} steps left out: their parents fail here")
     if tally.pending:
         say(waiting_words(f"{tally.pending} steps", queue, again))
     print(f"compare with: rooftree compare {shlex.quote(str(folder))}")
