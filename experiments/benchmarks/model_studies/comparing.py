@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.benchmarks.model_studies.cell import ModelCellResult
 from experiments.benchmarks.model_studies.config import ModelStudy
@@ -19,19 +18,19 @@ from experiments.benchmarks.model_studies.nouns import (
     ModelContest,
     Outcome,
 )
-from experiments.benchmarks.studies.statistics import (
-    FEW_TASKS,
-    detectable,
-    hierarchical,
-    holm,
-    signed_rank,
-    within_tasks,
+from experiments.benchmarks.studies.contests import (
+    Floats,
+    blind_contests,
+    chosen_reference,
+    corrected,
+    few_tasks_warning,
+    geometric_mean,
+    paired,
 )
 from experiments.benchmarks.suite.metrics import THRESHOLDS, fast
 from mcts.errors import InputError
 from mcts.search.seeding import seed_from
 
-Floats = NDArray[np.float64]
 FINAL, COMPILED, NEAR = "final", "over torch.compile", "near"
 
 
@@ -44,14 +43,11 @@ def compare_searches(
 ) -> ModelComparison:
     """Compare every arm with the reference. InputError if there is no run yet."""
     study = plan.study
-    if reference is not None and reference not in study.arms:
-        raise InputError(f"no arm {reference!r}: {', '.join(study.arms)}")
-    chosen = reference or study.reference
+    chosen = chosen_reference(study.arms, study.reference, reference)
     found = _lines_of(plan, lines)
     if not found:
         raise InputError("the study holds no result yet: run it first")
     contests = list(_contests(plan, found, chosen))
-    corrected = holm([contest.p for contest in contests])
     return ModelComparison(
         study=study.name,
         question=study.question,
@@ -61,10 +57,7 @@ def compare_searches(
         near=study.near,
         arms=tuple(_figures(plan, found, arm) for arm in study.arms),
         by_level=_by_level(plan, found),
-        contests=tuple(
-            contest.model_copy(update={"p_holm": p})
-            for contest, p in zip(contests, corrected, strict=True)
-        ),
+        contests=corrected(contests),
         outcomes=tuple(_outcomes(plan, found)),
         warnings=tuple(_warnings(plan, found, contests)),
     )
@@ -144,28 +137,14 @@ def _value(line: ModelCellResult, measure: str, most: int) -> float | None:
 def _contest(
     plan: ModelPlan, arm: str, measure: str, by_task: Sequence[Floats], *, family: int
 ) -> ModelContest:
-    seed = seed_from("model study", plan.study.name, arm, measure)
-    noise = 0.0 if measure == NEAR else math.log1p(plan.study.noise)
-    clear = [np.where(np.abs(values) <= noise, 0.0, values) for values in by_task]
-    pooled = np.concatenate(clear)
-    wide, here = hierarchical(by_task, seed=seed), within_tasks(by_task, seed=seed)
-    return ModelContest(
-        arm=arm,
-        measure=measure,
-        ratio=math.exp(wide.mean),
-        low=math.exp(wide.low),
-        high=math.exp(wide.high),
-        low_here=math.exp(here.low),
-        high_here=math.exp(here.high),
-        p=signed_rank(pooled).p,
-        p_tasks=signed_rank([float(values.mean()) for values in by_task]).p,
-        smallest_p_tasks=2.0 ** (1 - len(by_task)),
-        wins=int((pooled > 0).sum()),
-        ties=int((pooled == 0).sum()),
-        losses=int((pooled < 0).sum()),
-        pairs=len(pooled),
-        detectable=detectable(by_task, alpha=plan.study.alpha / family, seed=seed, noise=noise),
+    figures = paired(
+        by_task,
+        noise=0.0 if measure == NEAR else math.log1p(plan.study.noise),
+        alpha=plan.study.alpha,
+        family=family,
+        seed=seed_from("model study", plan.study.name, arm, measure),
     )
+    return ModelContest(arm=arm, measure=measure, **figures.without("effect"))
 
 
 def _figures(plan: ModelPlan, lines: Lines, arm: str) -> ArmFigures:
@@ -177,14 +156,14 @@ def _figures(plan: ModelPlan, lines: Lines, arm: str) -> ArmFigures:
         arm=arm,
         runs=len(found),
         right=sum(bool(line.best) for line in found),
-        final=_mean([(line.task, line.kept) for line in found], seed) or (1.0, 1.0, 1.0),
-        compiled=_mean(compiled, seed),
+        final=geometric_mean([(line.task, line.kept) for line in found], seed) or (1.0, 1.0, 1.0),
+        compiled=geometric_mean(compiled, seed),
         compiled_runs=len(compiled),
         fast={p: fast(finals, p) for p in THRESHOLDS} if found else {},
         at={
             at: mean[0]
             for at in plan.study.at
-            if (mean := _mean([(line.task, line.speedup_at(at)) for line in found], seed))
+            if (mean := geometric_mean([(line.task, line.speedup_at(at)) for line in found], seed))
         },
         near=_near(found) if plan.study.near is not None else None,
         trials=sum(line.trials for line in found),
@@ -230,17 +209,6 @@ def _near(lines: Sequence[ModelCellResult]) -> tuple[int, float | None]:
     median = statistics.median(counts) if counts else math.inf
     came = sum(line.near is not None for line in lines)
     return came, median if math.isfinite(median) else None
-
-
-def _mean(values: Sequence[tuple[str, float]], seed: int) -> tuple[float, float, float] | None:
-    """The geometric mean over tasks of those over seeds, with its interval; None of nothing."""
-    by_task: dict[str, list[float]] = {}
-    for task, value in values:
-        by_task.setdefault(task, []).append(math.log(value))
-    if not by_task:
-        return None
-    found = hierarchical([np.array(logs) for logs in by_task.values()], seed=seed)
-    return (math.exp(found.mean), math.exp(found.low), math.exp(found.high))
 
 
 def _outcomes(plan: ModelPlan, lines: Lines) -> Iterator[Outcome]:
@@ -289,17 +257,10 @@ def _warnings(plan: ModelPlan, lines: Lines, contests: Sequence[ModelContest]) -
         )
     if unrecorded := sum(line.unrecorded for line in lines.values()):
         yield f"{unrecorded} proposals were not recorded, and are no trials"
-    blind = [c for c in contests if c.detectable is None or c.detectable > plan.study.matters]
-    if blind:
-        worst = max(blind, key=lambda contest: contest.detectable or math.inf)
-        seen = f"{worst.detectable:g}x" if worst.detectable else "none up to 5x"
+    if blind := blind_contests(contests, lambda _: plan.study.matters):
         yield (
-            f"underpowered: {len(blind)} of {len(contests)} comparisons could miss a ratio of "
-            f"{plan.study.matters:g}x; the worst, {worst.arm} by {worst.measure}, finds {seen} in "
-            "4 of 5 studies: more tasks or seeds help"
+            f"underpowered: {blind.count} of {len(contests)} comparisons could miss a ratio of "
+            f"{plan.study.matters:g}x; {blind.worst}: more tasks or seeds help"
         )
-    if len(plan.tasks) < FEW_TASKS:
-        yield (
-            f"an interval over {len(plan.tasks)} tasks covers less than 95 %; low_here and "
-            "high_here are for these tasks alone"
-        )
+    if words := few_tasks_warning(len(plan.tasks), "tasks"):
+        yield words

@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
+from experiments.benchmarks.studies.contests import PairedContest
 from mcts.domain import Noun
 
 
-class ModelContest(Noun):
-    """The reference against one arm by one measure.
+class ModelContest(PairedContest):
+    """The reference against one arm by one measure; a pair shares its task and its seed.
 
     measure: `final` is what a user ends with, the winner's speedup as it was measured again, 1
     without a winner; `over torch.compile` the same over that; a number the best so far after so
     many trials, as the search measured it; `near` how many candidates were evaluated until one came
     near the best recorded, where a run that never did counts as one more than the shorter of both
-    runs has trials.
-    ratio: geometric mean over tasks of that over seeds, above 1 if the reference is better. low,
-    high: 95 % interval over tasks and seeds; low_here, high_here: over seeds alone.
-    p: exact two-sided signed-rank over all pairs; p_holm: after Holm over the whole family;
-    p_tasks: over the tasks' means, of which smallest_p_tasks is the least it could have been.
-    detectable: the ratio that this study would find 4 times in 5; None if it finds none.
+    runs has trials. smallest_p_tasks: the least that p_tasks could have been.
     """
 
-    arm: str
-    measure: str
-    ratio: float
-    low: float
-    high: float
-    low_here: float
-    high_here: float
-    p: float
-    p_holm: float = 1.0
     p_tasks: float
     smallest_p_tasks: float
-    wins: int
-    ties: int
-    losses: int
-    pairs: int
-    detectable: float | None
 
 
 class ArmFigures(Noun):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 
 from experiments.benchmarks.model_studies.comparing import FINAL, NEAR
@@ -13,6 +11,7 @@ from experiments.benchmarks.model_studies.nouns import (
     ModelContest,
     Outcome,
 )
+from experiments.benchmarks.studies.contest_tables import contest_table, detectable_text, win_text
 from experiments.benchmarks.studies.statistics import WOULD_SEE
 from experiments.text.quantities import p_text
 from experiments.text.tables import Column, Fitted, fitted
@@ -58,7 +57,12 @@ def tables(found: ModelComparison, *, width: int) -> tuple[Fitted, ...]:
         for level, arms in found.by_level.items()
     ]
     if found.contests:
-        shown.append(_contest_table(found, width))
+        shown.append(
+            contest_table(
+                found.contests, _CONTESTS, _contest_row, alpha=found.alpha, width=width,
+                title=f"{found.reference} against each arm",
+            )
+        )  # fmt: skip
     rows = [_outcome_row(outcome) for outcome in found.outcomes]
     shown.append(_filled(_OUTCOMES, rows, width=width, title="task by task"))
     return tuple(shown)
@@ -97,36 +101,10 @@ def explanation(found: ModelComparison) -> str:
     )
 
 
-def as_csv(found: ModelComparison) -> str:
-    """One line per contest, all numbers in full."""
-    out = io.StringIO()
-    names = ["study", "reference", *ModelContest.model_fields]
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    for contest in found.contests:
-        writer.writerow(
-            {"study": found.study, "reference": found.reference, **contest.model_dump()}
-        )
-    return out.getvalue()
-
-
 def _arm_table(found: ModelComparison, width: int) -> Fitted:
     title = f"{found.trials} trials a run"
     rows = [_arm_row(arm) for arm in found.arms]
     return _filled(_ARMS, rows, width=width, title=title)
-
-
-def _contest_table(found: ModelComparison, width: int) -> Fitted:
-    from rich.text import Text
-
-    rows = [
-        [
-            Text(cell, style="bold" if contest.p_holm < found.alpha else "")
-            for cell in _contest_row(contest)
-        ]
-        for contest in found.contests
-    ]
-    return fitted(_CONTESTS, rows, width=width, title=f"{found.reference} against each arm")
 
 
 def _arm_row(arm: ArmFigures) -> tuple[str, ...]:
@@ -161,9 +139,9 @@ def _contest_row(contest: ModelContest) -> tuple[str, ...]:
         f"{contest.low:.3f} to {contest.high:.3f}",
         p_text(contest.p),
         p_text(contest.p_holm),
-        f"{contest.wins}/{contest.ties}/{contest.losses}",
+        win_text(contest),
         p_text(contest.p_tasks),
-        f"{contest.detectable:g}x" if contest.detectable else "nothing",
+        detectable_text(contest),
     )
 
 

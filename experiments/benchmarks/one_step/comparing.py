@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from experiments.benchmarks.one_step.folder import OneStepPlan, steps_of
@@ -17,18 +16,20 @@ from experiments.benchmarks.one_step.nouns import (
     StepContest,
 )
 from experiments.benchmarks.one_step.step import StepResult
-from experiments.benchmarks.studies.statistics import (
-    FEW_TASKS,
-    detectable,
-    hierarchical,
-    holm,
-    signed_rank,
-    within_tasks,
+from experiments.benchmarks.studies.contests import (
+    Floats,
+    blind_contests,
+    chosen_reference,
+    corrected,
+    few_tasks_warning,
+    geometric_mean,
+    paired,
+    win_counts,
 )
+from experiments.benchmarks.studies.statistics import hierarchical, within_tasks
 from mcts.errors import InputError
 from mcts.search.seeding import seed_from
 
-Floats = NDArray[np.float64]
 MEASURES: tuple[Measure, ...] = ("kept gain", "gain", "failures")
 Pair = tuple[StepResult, StepResult]
 
@@ -42,9 +43,7 @@ def compare_steps(
 ) -> StepComparison:
     """Compare every arm with the reference. InputError if no steps can be paired."""
     study = plan.study
-    if reference is not None and reference not in study.arms:
-        raise InputError(f"no arm {reference!r}: {', '.join(study.arms)}")
-    chosen = reference or study.reference
+    chosen = chosen_reference(study.arms, study.reference, reference)
     others = [arm for arm in study.arms if arm != chosen]
     found = _lines_of(plan, lines)
     contests = [
@@ -53,7 +52,6 @@ def compare_steps(
     contests = [contest for contest in contests if contest.pairs]
     if not contests:
         raise InputError("the study has no two steps to compare yet: run it first")
-    corrected = holm([contest.p for contest in contests])
     return StepComparison(
         study=study.name,
         question=study.question,
@@ -64,10 +62,7 @@ def compare_steps(
         arms=tuple(
             _figures(plan, found, arm) for arm in study.arms if any(arm == key[0] for key in found)
         ),
-        contests=tuple(
-            contest.model_copy(update={"p_holm": p})
-            for contest, p in zip(contests, corrected, strict=True)
-        ),
+        contests=corrected(contests),
         warnings=tuple(_warnings(plan, found, contests)),
     )
 
@@ -110,26 +105,16 @@ def _contest(
     if not differences:
         return _nothing(arm, measure)
     seed = seed_from("one step", plan.study.name, arm, measure)
-    wide, here = hierarchical(differences, seed=seed), within_tasks(differences, seed=seed)
     if measure == "failures":
-        return _failures(arm, np.concatenate(differences), wide, here)
-    noise = math.log1p(plan.study.noise)
-    clear = [np.where(np.abs(values) <= noise, 0.0, values) for values in differences]
-    pooled = np.concatenate(clear)
-    family = len(MEASURES) * (len(plan.study.arms) - 1)
-    return StepContest(
-        arm=arm,
-        measure=measure,
-        ratio=math.exp(wide.mean),
-        low=math.exp(wide.low),
-        high=math.exp(wide.high),
-        low_here=math.exp(here.low),
-        high_here=math.exp(here.high),
-        p=signed_rank(pooled).p,
-        p_tasks=signed_rank([float(values.mean()) for values in differences]).p,
-        **_wins(pooled),
-        detectable=detectable(differences, alpha=plan.study.alpha / family, seed=seed, noise=noise),
+        return _failures(arm, differences, seed)
+    figures = paired(
+        differences,
+        noise=math.log1p(plan.study.noise),
+        alpha=plan.study.alpha,
+        family=len(MEASURES) * (len(plan.study.arms) - 1),
+        seed=seed,
     )
+    return StepContest(arm=arm, measure=measure, **figures.without("smallest_p_tasks", "effect"))
 
 
 def _difference(pair: Pair, measure: Measure) -> float:
@@ -142,33 +127,23 @@ def _difference(pair: Pair, measure: Measure) -> float:
     return math.log(ours.gain) - math.log(theirs.gain)
 
 
-def _failures(
-    arm: str, differences: Floats, wide: Sequence[float], here: Sequence[float]
-) -> StepContest:
+def _failures(arm: str, by_problem: Sequence[Floats], seed: int) -> StepContest:
     """Failures as shares; a win is a pair in which only the arm failed."""
-    wins = _wins(-differences)
+    wide, here = hierarchical(by_problem, seed=seed), within_tasks(by_problem, seed=seed)
+    wins = win_counts(-np.concatenate(by_problem))
     one_alone = wins["wins"] + wins["losses"]
     return StepContest(
         arm=arm,
         measure="failures",
-        ratio=wide[0],
-        low=wide[1],
-        high=wide[2],
-        low_here=here[1],
-        high_here=here[2],
+        ratio=wide.mean,
+        low=wide.low,
+        high=wide.high,
+        low_here=here.low,
+        high_here=here.high,
         p=float(binomtest(wins["losses"], one_alone).pvalue) if one_alone else 1.0,
         p_tasks=None,
         **wins,
     )
-
-
-def _wins(differences: Floats) -> dict[str, int]:
-    return {
-        "wins": int((differences > 0).sum()),
-        "ties": int((differences == 0).sum()),
-        "losses": int((differences < 0).sum()),
-        "pairs": len(differences),
-    }
 
 
 def _nothing(arm: str, measure: Measure) -> StepContest:
@@ -190,24 +165,14 @@ def _figures(plan: OneStepPlan, lines: Lines, arm: str) -> ArmFigures:
         rejected=sum(line.status == "rejected" for line in found),
         same=sum(line.status == "same" for line in found),
         improved=_share(line.kept_gain > 1 + plan.study.noise for line in found),
-        kept_gain=_mean([(line.task, line.kept_gain) for line in found], seed) or (1.0, 1.0, 1.0),
-        gain=_mean([(line.task, line.gain) for line in right if line.gain], seed),
+        kept_gain=geometric_mean([(line.task, line.kept_gain) for line in found], seed)
+        or (1.0, 1.0, 1.0),
+        gain=geometric_mean([(line.task, line.gain) for line in right if line.gain], seed),
         best=max((line.gain for line in right if line.gain), default=1.0),
         prompt_tokens=_sum(line.prompt_tokens for line in found),
         completion_tokens=_sum(line.completion_tokens for line in found),
         cost_usd=_sum(line.cost_usd for line in found),
     )
-
-
-def _mean(gains: Sequence[tuple[str, float]], seed: int) -> tuple[float, float, float] | None:
-    """The geometric mean over problems of those over steps, with its interval; None of nothing."""
-    by_problem: dict[str, list[float]] = {}
-    for problem, gain in gains:
-        by_problem.setdefault(problem, []).append(math.log(gain))
-    if not by_problem:
-        return None
-    found = hierarchical([np.array(values) for values in by_problem.values()], seed=seed)
-    return (math.exp(found.mean), math.exp(found.low), math.exp(found.high))
 
 
 def _share(true: Iterable[bool]) -> float:
@@ -231,23 +196,12 @@ def _warnings(plan: OneStepPlan, lines: Lines, contests: Sequence[StepContest]) 
             "mixed_gpus: children may have been timed on another kind of GPU than their parents, "
             "so that gains hold between arms alone"
         )
-    blind = [
-        contest
-        for contest in contests
-        if contest.measure != "failures"
-        and (contest.detectable is None or contest.detectable > plan.study.matters)
-    ]
-    if blind:
-        worst = max(blind, key=lambda contest: contest.detectable or math.inf)
-        seen = f"{worst.detectable:g}x" if worst.detectable else "none up to 5x"
+    gains = [contest for contest in contests if contest.measure != "failures"]
+    if blind := blind_contests(gains, lambda _: plan.study.matters):
         yield (
-            f"underpowered: {len(blind)} comparisons of gains could miss a ratio of "
-            f"{plan.study.matters:g}x; the worst, {worst.arm} by {worst.measure}, finds {seen} in "
-            "4 of 5 studies: more parents or replies help"
+            f"underpowered: {blind.count} comparisons of gains could miss a ratio of "
+            f"{plan.study.matters:g}x; {blind.worst}: more parents or replies help"
         )
     problems = len({parent.task for parent in plan.parents})
-    if problems < FEW_TASKS:
-        yield (
-            f"an interval over {problems} problems covers less than 95 %; low_here and high_here "
-            "are for these problems alone"
-        )
+    if words := few_tasks_warning(problems, "problems"):
+        yield words

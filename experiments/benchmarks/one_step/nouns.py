@@ -4,41 +4,24 @@ from __future__ import annotations
 
 from typing import Literal
 
+from experiments.benchmarks.studies.contests import PairedContest
 from mcts.domain import Noun
 
 Measure = Literal["kept gain", "gain", "failures"]
 
 
-class StepContest(Noun):
-    """The reference against one arm by one measure.
+class StepContest(PairedContest):
+    """The reference against one arm by one measure; a pair shares its parent and its reply, and a
+    task is a problem.
 
     measure: `kept gain` is what a search gains that keeps the better of parent and child, 1 where
     the reply failed; `gain` is the child's speed over its parent's, where both children are right;
-    `failures` are replies without a right child.
-    ratio: geometric mean over problems of that over their pairs, above 1 if the reference is
-    better; for failures the reference's share less the arm's, below 0 if the reference is better.
-    low, high: 95 % interval over problems and pairs; low_here, high_here: over pairs alone.
-    p: exact two-sided signed-rank over all pairs; for failures the exact binomial test of the pairs
-    in which one of the two failed (McNemar 1947). p_holm: after Holm over the whole family.
-    p_tasks: over the problems' means.
-    detectable: the ratio that this study would find 4 times in 5; None if it finds none.
+    `failures` are replies without a right child. Of failures the ratio is the reference's share
+    less the arm's, below 0 if the reference is better, p the exact binomial test of the pairs in
+    which one of the two failed (McNemar 1947), and p_tasks None.
     """
 
-    arm: str
     measure: Measure
-    ratio: float
-    low: float
-    high: float
-    low_here: float
-    high_here: float
-    p: float
-    p_holm: float = 1.0
-    p_tasks: float | None
-    wins: int
-    ties: int
-    losses: int
-    pairs: int
-    detectable: float | None = None
 
 
 class ArmFigures(Noun):

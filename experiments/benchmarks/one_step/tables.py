@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 from experiments.benchmarks.one_step.nouns import ArmFigures, StepComparison, StepContest
+from experiments.benchmarks.studies.contest_tables import contest_table, detectable_text, win_text
 from experiments.benchmarks.studies.statistics import WOULD_SEE
 from experiments.text.quantities import p_text
 from experiments.text.tables import Column, Fitted, fitted
@@ -41,18 +39,12 @@ def arm_table(found: StepComparison, *, width: int) -> Fitted:
     return fitted(_ARMS, rows, width=width, title=title)
 
 
-def contest_table(found: StepComparison, *, width: int) -> Fitted:
-    """The reference against each arm; what is clear after Holm stands out."""
-    from rich.text import Text
-
-    rows = [
-        [
-            Text(cell, style="bold" if contest.p_holm < found.alpha else "")
-            for cell in _contest_row(contest)
-        ]
-        for contest in found.contests
-    ]
-    return fitted(_CONTESTS, rows, width=width, title=f"{found.reference} against each arm")
+def contests_shown(found: StepComparison, *, width: int) -> Fitted:
+    """The reference against each arm."""
+    return contest_table(
+        found.contests, _CONTESTS, _contest_row, alpha=found.alpha, width=width,
+        title=f"{found.reference} against each arm",
+    )  # fmt: skip
 
 
 def explanation(found: StepComparison) -> str:
@@ -66,19 +58,6 @@ def explanation(found: StepComparison) -> str:
         f"Holm over these {len(found.contests)} tests, bold below {found.alpha:g}. "
         f"{WOULD_SEE}"
     )
-
-
-def as_csv(found: StepComparison) -> str:
-    """One line per contest, all numbers in full."""
-    out = io.StringIO()
-    names = ["study", "reference", *StepContest.model_fields]
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    for contest in found.contests:
-        writer.writerow(
-            {"study": found.study, "reference": found.reference, **contest.model_dump()}
-        )
-    return out.getvalue()
 
 
 def _arm_row(arm: ArmFigures) -> tuple[str, ...]:
@@ -105,9 +84,9 @@ def _contest_row(contest: StepContest) -> tuple[str, ...]:
         f"{digits.format(contest.low)} to {digits.format(contest.high)}",
         p_text(contest.p),
         p_text(contest.p_holm),
-        f"{contest.wins}/{contest.ties}/{contest.losses}",
+        win_text(contest),
         p_text(contest.p_tasks) if contest.p_tasks is not None else "",
-        "" if failures else f"{contest.detectable:g}x" if contest.detectable else "nothing",
+        "" if failures else detectable_text(contest),
     )
 
 

@@ -8,64 +8,42 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.benchmarks.studies.cell import CellResult
+from experiments.benchmarks.studies.contests import (
+    Floats,
+    PairedContest,
+    blind_contests,
+    chosen_reference,
+    corrected,
+    few_tasks_warning,
+    paired,
+)
 from experiments.benchmarks.studies.folder import MIXED, Plan
 from experiments.benchmarks.studies.kinds import KINDS
 from experiments.benchmarks.studies.recorded_task import TaskFacts
-from experiments.benchmarks.studies.statistics import (
-    FEW_TASKS,
-    MeanInterval,
-    detectable,
-    hierarchical,
-    holm,
-    signed_rank,
-    within_tasks,
-)
 from mcts.domain import Noun
 from mcts.errors import InputError
 from mcts.search.seeding import seed_from
 
-Floats = NDArray[np.float64]
 Metric = Literal["speedup", "evaluations"]
 BUDGET = "budget"
 TARGET = "target"
 LENGTH = "length"
 
 
-class Contest(Noun):
-    """The reference against one arm by one measure.
+class Contest(PairedContest):
+    """The reference against one arm by one measure; a pair shares its task and its seed.
 
     measure: `20` (speedup after 20 unique evaluations), `budget` (after each task's own budget),
     `target` (unique evaluations to the target) or `length` (evaluations that a run had in all).
-    ratio: geometric mean over tasks of that over seeds, above 1 if the reference is better: its
-    speedup over the arm's, or the arm's evaluations over its own. low, high: 95 % interval over
-    tasks and seeds; low_here, high_here: over seeds alone, for these very tasks.
-    p: exact two-sided signed-rank over all pairs, of which those inside the noise are ties (the
-    ratio includes these); p_holm: after Holm over the whole family.
-    p_tasks: the same over the tasks' means, smallest_p_tasks the least it could have been.
-    effect: matched-pairs rank-biserial. wins, ties, losses: the reference's, pair by pair.
-    detectable: the ratio that this study would find 4 times in 5; None if it finds none.
+    ratio: the reference's speedup over the arm's, or the arm's evaluations over its own.
+    smallest_p_tasks: the least that p_tasks could have been. effect: matched-pairs rank-biserial.
     """
 
-    arm: str
-    measure: str
-    ratio: float
-    low: float
-    high: float
-    low_here: float
-    high_here: float
-    p: float
-    p_holm: float = 1.0
     p_tasks: float
     smallest_p_tasks: float
     effect: float
-    wins: int
-    ties: int
-    losses: int
-    pairs: int
-    detectable: float | None = None
 
     @property
     def metric(self) -> Metric:
@@ -147,19 +125,12 @@ def measures_of(plan: Plan) -> tuple[str, ...]:
 def compare(plan: Plan, lines: Iterable[CellResult], *, reference: str | None = None) -> Comparison:
     """Compare every arm with the reference. InputError if no runs can be paired."""
     study = plan.study
-    if reference is not None:
-        if reference not in study.arms:
-            raise InputError(f"no arm {reference!r}: {', '.join(study.arms)}")
-        study = study.model_copy(update={"reference": reference})
-        plan = plan.model_copy(update={"study": study})
+    chosen = chosen_reference(study.arms, study.reference, reference)
+    study = study.model_copy(update={"reference": chosen})
+    plan = plan.model_copy(update={"study": study})
     runs = runs_of(plan, lines)
     contests = [
         _contest(plan, runs, arm, measure) for measure in measures_of(plan) for arm in study.others
-    ]
-    corrected = holm([contest.p for contest in contests])
-    contests = [
-        contest.model_copy(update={"p_holm": p})
-        for contest, p in zip(contests, corrected, strict=True)
     ]
     return Comparison(
         study=study.name,
@@ -167,7 +138,7 @@ def compare(plan: Plan, lines: Iterable[CellResult], *, reference: str | None = 
         question=study.question,
         reference=study.reference,
         alpha=study.alpha,
-        contests=tuple(contests),
+        contests=corrected(contests),
         standings=tuple(_standings(plan, runs)),
         tasks=plan.tasks,
         warnings=tuple(_warnings(plan, runs, contests)),
@@ -204,12 +175,6 @@ def differences(plan: Plan, runs: Runs, arm: str, measure: str) -> dict[str, Flo
     return found
 
 
-def without_ties(plan: Plan, values: Floats, measure: str) -> Floats:
-    """The differences for the tests: those inside the noise are zero."""
-    clear: Floats = np.where(np.abs(values) <= _noise(plan, measure), 0.0, values)
-    return clear
-
-
 def _noise(plan: Plan, measure: str) -> float:
     """The logarithm of a ratio up to which values are ties."""
     return 0.0 if measure in (TARGET, LENGTH) else math.log1p(plan.study.noise)
@@ -219,39 +184,14 @@ def _contest(plan: Plan, runs: Runs, arm: str, measure: str) -> Contest:
     by_task = list(differences(plan, runs, arm, measure).values())
     if not by_task:
         raise InputError(f"no run of {arm} can be paired with one of {plan.study.reference}")
-    seed = seed_from("compare", plan.study.name, arm, measure)
-    clear = [without_ties(plan, values, measure) for values in by_task]
-    pooled = np.concatenate(clear)
-    over_pairs = signed_rank(pooled)
-    over_tasks = signed_rank([float(values.mean()) for values in by_task])
-    wide, here = hierarchical(by_task, seed=seed), within_tasks(by_task, seed=seed)
-    family = len(plan.study.others) * len(measures_of(plan))
-    return Contest(
-        arm=arm,
-        measure=measure,
-        ratio=math.exp(wide.mean),
-        **_bounds(wide, here),
-        p=over_pairs.p,
-        p_tasks=over_tasks.p,
-        smallest_p_tasks=2.0 ** (1 - len(by_task)),
-        effect=over_pairs.effect,
-        wins=int((pooled > 0).sum()),
-        ties=int((pooled == 0).sum()),
-        losses=int((pooled < 0).sum()),
-        pairs=len(pooled),
-        detectable=detectable(
-            by_task, alpha=plan.study.alpha / family, seed=seed, noise=_noise(plan, measure)
-        ),
+    figures = paired(
+        by_task,
+        noise=_noise(plan, measure),
+        alpha=plan.study.alpha,
+        family=len(plan.study.others) * len(measures_of(plan)),
+        seed=seed_from("compare", plan.study.name, arm, measure),
     )
-
-
-def _bounds(wide: MeanInterval, here: MeanInterval) -> dict[str, float]:
-    return {
-        "low": math.exp(wide.low),
-        "high": math.exp(wide.high),
-        "low_here": math.exp(here.low),
-        "high_here": math.exp(here.high),
-    }
+    return Contest(arm=arm, measure=measure, **figures.without())
 
 
 def _standings(plan: Plan, runs: Runs) -> Iterable[Standing]:
@@ -309,15 +249,11 @@ def _warnings(plan: Plan, runs: Runs, contests: list[Contest]) -> Iterable[str]:
                 f"{one} and {other} did the same in all {digests} runs: what they differ in "
                 "decides nothing here"
             )
-    blind = [c for c in contests if c.detectable is None or c.detectable > _matters(plan, c)]
-    if blind:
-        worst = max(blind, key=lambda c: c.detectable or math.inf)
-        seen = f"{worst.detectable:g}x" if worst.detectable else "none up to 5x"
+    if blind := blind_contests(contests, lambda contest: _matters(plan, contest)):
         yield (
-            f"underpowered: {len(blind)} of {len(contests)} comparisons could miss a ratio that "
+            f"underpowered: {blind.count} of {len(contests)} comparisons could miss a ratio that "
             f"matters ({study.matters:g}x in speedup, {study.matters_evaluations:g}x in "
-            f"evaluations); the worst, {worst.arm} by {worst.measure}, finds {seen} in 4 of 5 "
-            "studies: more seeds help"
+            f"evaluations); {blind.worst}: more seeds help"
         )
     least = contests[0].smallest_p_tasks
     if least > study.alpha:
@@ -325,11 +261,9 @@ def _warnings(plan: Plan, runs: Runs, contests: list[Contest]) -> Iterable[str]:
             f"{len(plan.tasks)} task{'s' * (len(plan.tasks) > 1)} cannot speak for others: over "
             f"tasks no p-value below {least:.2g} can come out; p is about these tasks"
         )
-    if len(plan.tasks) < FEW_TASKS:
-        yield (
-            f"an interval over {len(plan.tasks)} tasks covers less than 95 %; low_here and "
-            "high_here, the thick bars, are for these tasks alone"
-        )
+    here = "low_here and high_here, the thick bars,"
+    if words := few_tasks_warning(len(plan.tasks), "tasks", here):
+        yield words
 
 
 def _same_digests(plan: Plan, runs: Runs, one: str, other: str) -> int:

@@ -20,12 +20,12 @@ FEW_TASKS = 6
 """Below so many tasks an interval over tasks covers less than it says: 3 tasks can be resampled in
 10 ways only."""
 WANTED_POWER = 0.8
+"""Share of studies that should find a difference that is there (Cohen 1988)."""
 WOULD_SEE = (
     "Would see: the smallest ratio that so many pairs with this spread would show in 4 of 5 "
     "comparisons."
 )
 """How to read `detectable` in a table."""
-"""Share of studies that should find a difference that is there (Cohen 1988)."""
 _REPEATS = 200
 _ROUNDING = 1e-12
 _FEW_VALUES = 3

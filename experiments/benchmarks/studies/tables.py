@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 from experiments.benchmarks.studies.comparing import (
     BUDGET,
     LENGTH,
@@ -13,6 +10,7 @@ from experiments.benchmarks.studies.comparing import (
     Contest,
     Standing,
 )
+from experiments.benchmarks.studies.contest_tables import contest_table, detectable_text, win_text
 from experiments.text.quantities import p_text
 from experiments.text.tables import Column, Fitted, fitted
 
@@ -76,9 +74,9 @@ def contest_row(found: Comparison, contest: Contest) -> tuple[str, ...]:
         p_text(contest.p),
         p_text(contest.p_holm),
         f"{contest.effect:+.2f}",
-        f"{contest.wins}/{contest.ties}/{contest.losses}",
+        win_text(contest),
         p_text(contest.p_tasks),
-        f"{contest.detectable:g}x" if contest.detectable else "nothing",
+        detectable_text(contest),
     )
 
 
@@ -105,15 +103,14 @@ def contest_tables(found: Comparison, *, width: int) -> list[Fitted]:
 
 
 def _contest_table(found: Comparison, measure: str, width: int) -> Fitted:
-    from rich.text import Text
-
-    rows = []
-    for contest in found.contests:
-        if contest.measure == measure:
-            style = "bold" if contest.p_holm < found.alpha else ""
-            rows.append([Text(cell, style=style) for cell in contest_row(found, contest)[1:]])
-    title = f"{measure_words(found, measure)}: {found.reference} against each arm"
-    return fitted(_CONTESTS, rows, width=width, title=title)
+    return contest_table(
+        [contest for contest in found.contests if contest.measure == measure],
+        _CONTESTS,
+        lambda contest: contest_row(found, contest)[1:],
+        alpha=found.alpha,
+        width=width,
+        title=f"{measure_words(found, measure)}: {found.reference} against each arm",
+    )
 
 
 def standing_table(found: Comparison, *, width: int) -> Fitted:
@@ -128,16 +125,3 @@ def standing_table(found: Comparison, *, width: int) -> Fitted:
 
 def _averages(found: Comparison) -> str:
     return "means" if _standing_columns(found) is _DRAWN else "medians"
-
-
-def as_csv(found: Comparison) -> str:
-    """One line per contest, all numbers in full."""
-    out = io.StringIO()
-    names = ["study", "reference", *Contest.model_fields]
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    for contest in found.contests:
-        writer.writerow(
-            {"study": found.study, "reference": found.reference, **contest.model_dump()}
-        )
-    return out.getvalue()

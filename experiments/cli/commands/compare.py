@@ -15,11 +15,13 @@ from experiments.benchmarks.comparing.comparing import compare_runs
 from experiments.benchmarks.comparing.runs import is_study, read_runs
 from experiments.benchmarks.model_studies.config import MODEL_SEARCHES
 from experiments.benchmarks.one_step.config import ONE_STEP
+from experiments.benchmarks.studies.comparing import Contest
 from experiments.benchmarks.studies.comparing import compare as find
+from experiments.benchmarks.studies.contest_tables import as_csv
 from experiments.benchmarks.studies.curves import charts
 from experiments.benchmarks.studies.folder import StudyFolder, study_kind
 from experiments.benchmarks.studies.page import explanation, page
-from experiments.benchmarks.studies.tables import as_csv, contest_tables, standing_table
+from experiments.benchmarks.studies.tables import contest_tables, standing_table
 from experiments.cli.commands import model_study, one_step
 from experiments.runs.folders.journal import DATABASE
 from experiments.text.tables import print_table, show, width
@@ -114,7 +116,7 @@ def _compare_study(path: Path, *, reference: str | None, as_json: bool) -> None:
     }
     text = json.dumps(document, ensure_ascii=False)
     files = [
-        folder.write("compare.csv", as_csv(found)),
+        folder.write("compare.csv", as_csv(found, Contest)),
         folder.write("compare.json", text + "\n"),
         folder.write("compare.html", page(found, drawn, list(plan.study.arms))),
     ]
