@@ -79,11 +79,11 @@ def run_to_end(
     try:
         code = wait_for(process, timeout_s, stop)
     finally:
-        _kill(process, folder)
+        kill_all(process, f"TMPDIR={folder}")
         output = tail.finish(timeout_s=2)
     if code is None:
         return Ended(output, stopped_after(begin, timeout_s), stopped=True)
-    return Ended(output, _how(code, output), code)
+    return Ended(output, ending_problem(code, output), code)
 
 
 def wait_for(
@@ -119,7 +119,8 @@ def last_lines(output: str, count: int = 3) -> str:
     return " / ".join(line[:200] for line in lines[-count:])
 
 
-def _how(code: int, output: str) -> str | None:
+def ending_problem(code: int, output: str) -> str | None:
+    """What is said of a command that ended with `code`; None if that is success."""
     if code == 0:
         return None
     said = last_lines(output, 1)
@@ -193,12 +194,13 @@ def kill_by_environment(mark: str) -> None:
         time.sleep(_SWEEP_PAUSE_S)
 
 
-def _kill(process: subprocess.Popen[bytes], folder: Path) -> None:
+def kill_all(process: subprocess.Popen[bytes], mark: str) -> None:
+    """Kill a process, its group and what else has `mark`, a ``NAME=value``, in its environment."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=30)
-    kill_by_environment(f"TMPDIR={folder}")
+    kill_by_environment(mark)
 
 
 def _processes_with(mark: str) -> Iterator[int]:

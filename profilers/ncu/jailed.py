@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import signal
 import subprocess
 import threading
 import time
@@ -22,9 +21,8 @@ from pathlib import Path
 from profilers.children.supervised import (
     Ended,
     Tail,
-    describe_status,
-    kill_by_environment,
-    last_lines,
+    ending_problem,
+    kill_all,
     stopped_after,
     wait_for,
 )
@@ -87,29 +85,19 @@ def run_jailed(
         code = wait_for(process, timeout_s, stop)
     finally:
         os.close(held)  # the guardian ends everything in the jail, then itself
-        _end(process, f"{_MARK}={mark}")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=_GUARDIAN_S)
+        kill_all(process, f"{_MARK}={mark}")
         output = tail.finish(timeout_s=2)
     if code is None:
         return Ended(output, stopped_after(begin, timeout_s), stopped=True)
-    said = last_lines(output, 1)
-    problem = f"{describe_status(code)}: {said}" if said else describe_status(code)
-    return Ended(output, problem if code else None, code)
+    return Ended(output, ending_problem(code, output), code)
 
 
 def failure_in(printed: str) -> str | None:
     """Why the program failed, by its own line in `printed`; None if there is no such line."""
     told = [line for line in printed.splitlines() if line.startswith(FAILURE)]
     return f"not profiled: {told[-1].removeprefix(FAILURE)[:500]}" if told else None
-
-
-def _end(process: subprocess.Popen[bytes], mark: str) -> None:
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=_GUARDIAN_S)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=30)
-    kill_by_environment(mark)
 
 
 def _installation(tool: Path) -> tuple[Path, ...]:
