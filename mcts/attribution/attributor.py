@@ -58,10 +58,6 @@ class Attributor:
         self._spent: Spending = NOTHING
         self.settled: Spending = NOTHING
 
-    def best_path(self, result: Result) -> tuple[Attribution, ...]:
-        """The methods of every node from the baseline to the best."""
-        return self.nodes(result, result.path_to(result.best))
-
     def nodes(self, result: Result, nodes: Iterable[NodeRecord]) -> tuple[Attribution, ...]:
         """The methods of those of these nodes that were measured.
 

@@ -44,18 +44,15 @@ class ReplayEvaluator(Evaluator):
     If several shapes were recorded, their weighted latency is replayed; if the task has several but
     the recording only the heaviest, every evaluation has a note. Pure and thread-safe.
 
-    Raises InputError when the recording belongs to another state of the task; `allow_stale=True`
-    overrides that for a task whose change cannot affect the measurements.
+    Raises InputError when the recording belongs to another state of the task.
     """
 
     name = "replay"
     can_confirm = True
     measures_energy = True
 
-    def __init__(
-        self, task: KernelTask, recording: Recording, *, seed: int = 0, allow_stale: bool = False
-    ) -> None:
-        if task.dialect.has_source and recording.task_id != task.id and not allow_stale:
+    def __init__(self, task: KernelTask, recording: Recording, *, seed: int = 0) -> None:
+        if task.dialect.has_source and recording.task_id != task.id:
             if recording.task_name != task.name:
                 raise InputError(
                     f"{recording.origin} is a recording of task {recording.task_name!r}, not of "

@@ -35,6 +35,7 @@ from tests.mcts.journal.paid import (
     Rewriter,
     UnsteadyBaseline,
     attributor,
+    best_path,
     optimizer,
     usage,
     variant,
@@ -177,7 +178,7 @@ def searched(journal: MemoryJournal) -> Result:
 def test_over_an_unsteady_baseline_a_gain_is_that_of_own_times() -> None:
     journal, toy, rewriter = MemoryJournal(), UnsteadyBaseline(), Rewriter()
     result = optimizer(journal, PaidToy(), toy, evaluations=40).run()
-    found = attributor(journal, evaluator=toy, ablator=rewriter).best_path(result)
+    found = best_path(attributor(journal, evaluator=toy, ablator=rewriter), result)
     times = {
         event.payload["candidate_id"]: event.payload["evaluation"]["timing"]["median_us"]
         for event in journal.events()
@@ -198,7 +199,7 @@ def test_over_an_unsteady_baseline_a_gain_is_that_of_own_times() -> None:
 def test_every_method_on_the_best_path_is_attributed_once() -> None:
     journal, rewriter, toy = MemoryJournal(), Rewriter(), ToyEvaluator()
     result = searched(journal)
-    found = attributor(journal, ablator=rewriter, evaluator=toy).best_path(result)
+    found = best_path(attributor(journal, ablator=rewriter, evaluator=toy), result)
     claimed = [m for n in result.path_to(result.best) if n.candidate for m in n.candidate.methods]
     assert [attribution.method for attribution in found] == claimed and claimed
     assert all(attribution.worth == "effective" for attribution in found[:1])
@@ -208,7 +209,7 @@ def test_every_method_on_the_best_path_is_attributed_once() -> None:
     assert after.unique == result.unique and after.best.id == result.best.id
     assert after.spending.replies == result.spending.replies + len(rewriter.asked)
     idle = Rewriter()
-    again = attributor(journal, ablator=idle, evaluator=ToyEvaluator()).best_path(after)
+    again = best_path(attributor(journal, ablator=idle, evaluator=ToyEvaluator()), after)
     assert again == found and idle.asked == []
     assert rewriter.can_ablate
 
@@ -216,9 +217,8 @@ def test_every_method_on_the_best_path_is_attributed_once() -> None:
 def test_a_method_with_a_tunable_is_taken_out_without_asking_a_model() -> None:
     journal, rewriter = MemoryJournal(), Rewriter()
     result = searched(journal)
-    found = Attributor(
-        task=TASK, evaluator=ToyEvaluator(), journal=journal, ablator=rewriter
-    ).best_path(result)
+    plain = Attributor(task=TASK, evaluator=ToyEvaluator(), journal=journal, ablator=rewriter)
+    found = best_path(plain, result)
     assert found and rewriter.asked == [] and all(a.tunables for a in found)
 
 
@@ -230,7 +230,7 @@ def test_machine_code_has_the_last_word() -> None:
     def never(profile: Profile) -> bool | None:
         return False
 
-    found = attributor(journal, signatures={method: never}).best_path(result)
+    found = best_path(attributor(journal, signatures={method: never}), result)
     assert {a.worth for a in found if a.method == method} == {"implementation_failed"}
     assert all(a.realised is None for a in found if a.method != method)
 
@@ -239,7 +239,7 @@ def test_a_method_that_cannot_be_taken_out_is_unknown_and_says_why() -> None:
     journal = MemoryJournal()
     result = searched(journal)
     method = next(m for n in result.path_to(result.best)[1:] for m in n.candidate.methods)  # type: ignore[union-attr]
-    found = attributor(journal, ablator=Rewriter(fails=method)).best_path(result)
+    found = best_path(attributor(journal, ablator=Rewriter(fails=method)), result)
     failed = [a for a in found if a.method == method]
     assert failed and all(a.worth == "unknown" for a in failed)
     assert "I would not know how" in failed[0].note
@@ -266,13 +266,13 @@ def test_attribution_killed_anywhere_asks_and_measures_nothing_twice() -> None:
     whole = MemoryJournal()
     result = searched(whole)
     start = tuple(whole.events())
-    expected = attributor(whole).best_path(result)
+    expected = best_path(attributor(whole), result)
     for kill_after in range(len(list(whole.events())) - len(start)):
         journal = MemoryJournal(start, kill_after=kill_after)
         with pytest.raises(Killed):
-            attributor(journal).best_path(result)
+            best_path(attributor(journal), result)
         journal = MemoryJournal(tuple(journal.events()))
-        assert attributor(journal).best_path(read_result(journal.events())) == expected
+        assert best_path(attributor(journal), read_result(journal.events())) == expected
         for kind, key in (("measured", "candidate_id"), ("removed", "key"), ("attributed", "key")):
             seen = Counter(e.payload[key] for e in journal.events() if e.kind == kind)
             assert max(seen.values(), default=1) == 1
@@ -283,25 +283,25 @@ def test_an_ablation_that_ended_in_an_error_has_been_paid_and_is_asked_anew(
     error: type[WorldError | InputError],
 ) -> None:
     whole = MemoryJournal()
-    expected = attributor(whole).best_path(searched(whole))
+    expected = best_path(attributor(whole), searched(whole))
     journal = MemoryJournal()
     result = searched(journal)
     ablator = Broken(*(error("cut off", usage=usage()) for _ in range(2)))
     for failures in (1, 2):
         with pytest.raises(error, match="cut off"):
-            attributor(journal, ablator=ablator).best_path(result)
+            best_path(attributor(journal, ablator=ablator), result)
         spent = read_result(journal.events()).spending
         assert spent.replies == result.spending.replies + failures
         assert spent.tokens == result.spending.tokens + failures * TOKENS
         assert spent.cost == result.spending.cost + failures * Decimal(str(CENTS))
-    found = attributor(journal, ablator=ablator).best_path(read_result(journal.events()))
+    found = best_path(attributor(journal, ablator=ablator), read_result(journal.events()))
     assert found == expected
     after, ideal = read_result(journal.events()), read_result(whole.events())
     assert after.spending.cost == ideal.spending.cost + 2 * Decimal(str(CENTS))
     besides, before = (Decimal(account_rows(each)[-2]["cost_usd"]) for each in (after, ideal))
     assert besides == before + 2 * Decimal(str(CENTS)), "shown beside what led to no node"
     idle = Broken()
-    assert attributor(journal, ablator=idle).best_path(after) == expected and idle.asked == []
+    assert best_path(attributor(journal, ablator=idle), after) == expected and idle.asked == []
 
 
 def test_what_a_failed_ablation_cost_counts_for_the_cap() -> None:
@@ -311,9 +311,9 @@ def test_what_a_failed_ablation_cost_counts_for_the_cap() -> None:
     budget = Budget(evaluations=40, cost_usd=cap)
     ablator = Broken(WorldError("cut off", usage=usage()))
     with pytest.raises(WorldError):
-        attributor(journal, ablator=ablator, budget=budget).best_path(result)
+        best_path(attributor(journal, ablator=ablator, budget=budget), result)
     after = read_result(journal.events())
-    assert attributor(journal, ablator=ablator, budget=budget).best_path(after) == ()
+    assert best_path(attributor(journal, ablator=ablator, budget=budget), after) == ()
     assert ablator.asked == []
     resumed = optimizer(journal, PaidToy(), evaluations=60, caps={"cost_usd": cap})
     assert resumed.run().evaluations == 40
@@ -323,6 +323,6 @@ def test_an_ablation_that_failed_before_any_reply_leaves_no_trace() -> None:
     journal = MemoryJournal()
     result = searched(journal)
     with pytest.raises(WorldError):
-        attributor(journal, ablator=Broken(WorldError("gone"))).best_path(result)
+        best_path(attributor(journal, ablator=Broken(WorldError("gone"))), result)
     assert "removed" not in [event.kind for event in journal.events()]
     assert read_result(journal.events()).spending == result.spending

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcts.attribution.attributor import Attributor
-from mcts.domain import Candidate, Evaluation
+from mcts.domain import Attribution, Candidate, Evaluation
 from mcts.errors import InputError, NoMoves, ProposalRejected, WorldError
+from mcts.journal.record import Result
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.ports import Proposal, ProposalRequest
 from mcts.testing.toy import (
@@ -193,3 +194,8 @@ def variant(**tunables: int) -> Candidate:
 def attributor(journal: MemoryJournal, **options: Any) -> Attributor:
     options = {"evaluator": ToyEvaluator(), "ablator": Rewriter(), **options}
     return Attributor(task=toy_task(), journal=journal, **options)
+
+
+def best_path(attributor: Attributor, result: Result) -> tuple[Attribution, ...]:
+    """The methods of every node from the baseline to the best."""
+    return attributor.nodes(result, result.path_to(result.best))

@@ -27,6 +27,7 @@ from tests.mcts.journal.paid import (
     PricedToy,
     Rewriter,
     attributor,
+    best_path,
     optimizer,
     usage,
 )
@@ -55,8 +56,8 @@ def weighed(*errors: type[Exception]) -> tuple[MemoryJournal, Result, int]:
     result = optimizer(journal, PaidToy(), evaluations=40).run()
     for error in errors:
         with pytest.raises(error):
-            attributor(journal, ablator=ablator).best_path(result)
-    attributor(journal, ablator=ablator).best_path(result)
+            best_path(attributor(journal, ablator=ablator), result)
+    best_path(attributor(journal, ablator=ablator), result)
     return journal, result, len(ablator.asked) + len(errors)
 
 
@@ -73,7 +74,7 @@ def rest_of(journal: MemoryJournal, before: Result) -> tuple[Decimal, int]:
 def test_without_a_price_a_removal_is_of_unknown_cost() -> None:
     journal, result, asked = weighed(WorldError)
     assert asked > 2 and rest_of(journal, result) == (0, asked)
-    attributor(journal, ablator=unpriced()).best_path(result)
+    best_path(attributor(journal, ablator=unpriced()), result)
     optimizer(journal, PaidToy(), evaluations=40).run()
     assert rest_of(journal, result) == (0, asked) and "removal_priced" not in kinds(journal)
 
@@ -84,7 +85,7 @@ def test_a_price_given_later_is_laid_on_each_removal_once(again: str) -> None:
     for _ in range(2):
         if again == "attribute":
             ablator = PricedRewriter()
-            attributor(journal, ablator=ablator).best_path(read_result(journal.events()))
+            best_path(attributor(journal, ablator=ablator), read_result(journal.events()))
             assert ablator.asked == []
         else:
             optimizer(journal, PricedToy(), evaluations=40).run()
@@ -146,7 +147,7 @@ def test_a_price_known_when_the_removal_is_made_keeps_the_cap_at_once() -> None:
     journal, ablator = MemoryJournal(), PricedRewriter()
     result = optimizer(journal, PaidToy(), evaluations=40).run()
     budget = Budget(evaluations=40, cost_usd=float(result.spending.cost + DIME))
-    assert len(attributor(journal, ablator=ablator, budget=budget).best_path(result)) == 1
+    assert len(best_path(attributor(journal, ablator=ablator, budget=budget), result)) == 1
     assert len(ablator.asked) == 1 and rest_of(journal, result) == (DIME, 0)
 
 
@@ -156,7 +157,7 @@ def test_an_attribution_prices_the_trials_as_well() -> None:
     result = optimizer(journal, toy, evaluations=20).run()
     assert result.spending.unpriced == len(toy.asked) > 20
     ablator = PricedRewriter()
-    attributor(journal, ablator=ablator).best_path(result)
+    best_path(attributor(journal, ablator=ablator), result)
     after = read_result(journal.events()).spending
     assert after.unpriced == 0 and after.cost == (len(toy.asked) + len(ablator.asked)) * DIME
     again = optimizer(journal, PricedToy(rejects=4, breaks=9), evaluations=20).run()

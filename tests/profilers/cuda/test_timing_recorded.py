@@ -157,11 +157,12 @@ def test_a_configuration_whose_shapes_were_not_recorded_is_not_recorded(
         replay.evaluate(candidate(4))
 
 
-def test_a_stale_replay_uses_the_weights_of_the_task(recording: Recording) -> None:
+def test_a_replay_uses_the_weights_of_the_task(recording: Recording) -> None:
     task = shaped_task(wide=1, narrow=1)
     with pytest.raises(InputError, match="another state"):
         ReplayEvaluator(task, recording)
-    timing = ReplayEvaluator(task, recording, allow_stale=True).evaluate(candidate(2)).timing
+    of_task = replace(recording, task_id=task.id)
+    timing = ReplayEvaluator(task, of_task).evaluate(candidate(2)).timing
     assert timing is not None and timing.median_us == pytest.approx(80)
 
 
