@@ -243,6 +243,10 @@ def _warnings(plan: Plan, runs: Runs, contests: list[Contest]) -> Iterable[str]:
         yield "the code changed between runs: a fresh folder has all of them by one"
     if there < wanted:
         yield f"{wanted - there} of {wanted} runs are missing: what is shown may change"
+    for at in study.at:
+        if ended := [facts for facts in plan.tasks if facts.length < at]:
+            ends = ", ".join(f"{facts.name} after {facts.length}" for facts in ended)
+            yield f"speedup at {at}: runs end before ({ends}), and count with what they ended with"
     for one, other in combinations(study.arms, 2):
         if digests := _same_digests(plan, runs, one, other):
             yield (

@@ -364,6 +364,16 @@ def test_a_study_says_what_it_cannot_say(config: Path) -> None:
     assert "2 of 18 runs are missing" in said
     assert "underpowered" in said
     assert "2 tasks cannot speak for others" in said
+    assert "runs end before" not in said
+
+
+def test_a_number_beyond_a_small_space_is_told(config: Path) -> None:
+    config.write_text(config.read_text().replace("at = [6]", "at = [6, 150]"))
+    plan = plan_of(read_study(config), version="1")
+    lines = made(plan, lambda arm, seed: {"best": ((1, 2.0 + seed),), "to_target": 3})
+    told = [words for words in compare(plan, lines).warnings if "runs end before" in words]
+    ends = "runs end before (one after 143, two after 143), and count with what they ended with"
+    assert told == [f"speedup at 150: {ends}"]
 
 
 # What cannot be run.
