@@ -72,7 +72,18 @@ def _replace(path: Path, data: bytes, *, executable: bool, private: bool, durabl
             with partial.open("rb") as stream:
                 os.fsync(stream.fileno())
         partial.replace(target)
+        if durable:
+            _sync_folder(target.parent)
     except BaseException:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the names in a folder on disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

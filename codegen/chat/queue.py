@@ -110,6 +110,9 @@ class QueueClient:
                 if before.st_size == 0 or time.time() - before.st_mtime < _SETTLED_S:
                     continue
                 text = path.read_text(encoding="utf-8", errors="replace")
+                after = path.stat()
+                if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+                    continue  # it is being written again
             except FileNotFoundError:
                 continue
             except OSError as error:

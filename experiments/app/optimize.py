@@ -272,7 +272,8 @@ def _concluded(
     if attribute:
         with interruptible(command_line("attribute", folder.path)):
             result = _attribute(folder, source, config, evaluator, journal)
-    with interruptible(command_line("report", folder.path)):
+    again = "report" if config.memory is None else "resume"  # which teaches the memory too
+    with interruptible(command_line(again, folder.path)):
         facts, outputs = conclude(folder, config, result, journal, gpu=evaluator.hardware.name)
     return Finished(folder=folder, facts=facts, result=result, outputs=outputs)
 

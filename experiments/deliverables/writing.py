@@ -81,7 +81,8 @@ def write(written: Written, folder: Path, *, force: bool) -> list[Path]:
         for name in _named_by_readme(folder) - written.files.keys():
             (folder / name).unlink(missing_ok=True)
     paths = []
-    for name, text in written.files.items():
+    # The run's document first, by which an export is known that was stopped halfway.
+    for name, text in sorted(written.files.items(), key=lambda file: file[0] != DOCUMENT):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text, executable=name == SCRIPT)

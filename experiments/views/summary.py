@@ -58,7 +58,9 @@ def facts_of(events: Iterable[Event]) -> RunFacts:
                 branches=read_branches(events),
                 pruned=given_up(events),
             )
-    raise InputError("the run stopped before it began: start it again with rooftree optimize")
+    raise InputError(
+        "the run has not begun; rooftree watch says whether it goes on, rooftree resume begins it"
+    )
 
 
 def _facts_from(payload: Mapping[str, Any]) -> RunFacts:

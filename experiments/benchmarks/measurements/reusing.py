@@ -48,6 +48,9 @@ def _added(target: Path, source: Path, table: str, columns: str) -> int:
     try:
         with closing(sqlite3.connect(target, uri=True)) as connection:
             connection.execute("ATTACH ? AS other", (uri,))
+            named = "SELECT count(*) FROM other.sqlite_master WHERE name = ?"
+            if connection.execute(named, (table,)).fetchone() == (0,):
+                return 0  # a study that was killed before it asked or measured anything
             with connection:
                 cursor = connection.execute(
                     f"INSERT OR IGNORE INTO main.{table} SELECT {columns} FROM other.{table}"

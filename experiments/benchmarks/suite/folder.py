@@ -157,7 +157,8 @@ class SuiteFolder:
             raise InputError(f"{self.path} is a file: give --out a new or empty folder")
         if not self.path.is_dir() or (self.path / SUITE_FILE).is_file():
             return
-        if any(item.name != _LOCK for item in self.path.iterdir()):
+        begun = (_LOCK, f".{SUITE_FILE}.")  # by a process that was killed before it wrote anything
+        if not all(item.name.startswith(begun) for item in self.path.iterdir()):
             raise InputError(f"{self.path} is not empty and no suite: give --out another folder")
 
     def _write(self, name: str, text: str) -> None:

@@ -20,11 +20,9 @@ from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
 from experiments.benchmarks.suite.attempting import Attempt, attempt, failed
 from experiments.benchmarks.suite.folder import Chosen, SuiteFolder
+from experiments.benchmarks.suite.searching import LEAVING_S
 from experiments.runs.options.request import RunRequest
 from mcts.errors import WorldError
-
-_LEAVING_S = 60.0
-"""For how long a search may put its things in order after it was told to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ class SearchProcess:
         try:
             found: Attempt = self.pipe.recv()
         except EOFError:
-            self._process.join(_LEAVING_S)
+            self._process.join(LEAVING_S)
             code = self._process.exitcode
             self.pipe.close()
             self._start()
@@ -76,7 +74,7 @@ class SearchProcess:
 
     def join(self) -> None:
         """Wait for its end."""
-        self._process.join(_LEAVING_S)
+        self._process.join(LEAVING_S)
         if self._process.exitcode is None:
             self._process.kill()
             self._process.join()

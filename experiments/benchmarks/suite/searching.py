@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
+import time
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +13,15 @@ from pathlib import Path
 from experiments.app import optimize as run
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import DATABASE, is_begun, read_events
+from experiments.runs.folders.journal_file import lock
 from experiments.runs.options.config import CONFIG_FILE
 from experiments.runs.options.request import RunRequest
+from experiments.runs.options.run_hints import has_results
+from mcts.errors import InputError
 
+LEAVING_S = 60.0
+"""For how long a search may put its things in order after it was told to end."""
+_POLL_S = 0.2
 _UNFINISHED = ("interrupted", "error:")
 
 
@@ -24,6 +32,7 @@ def search(problem: Path, run_dir: Path, request: RunRequest) -> None:
     before its configuration was written is made anew. Raises what they raise.
     """
     if begun(run_dir):
+        _wait_for_its_process(run_dir)
         _take_options(RunFolder(run_dir), request)
     if finished(run_dir):
         return
@@ -46,14 +55,28 @@ def _take_options(folder: RunFolder, request: RunRequest) -> None:
     folder.write_config(config.model_copy(update=update))
 
 
+def _wait_for_its_process(run_dir: Path) -> None:
+    """Let a search that outlives its suite, which was killed, put its things in order."""
+    ends = time.monotonic() + LEAVING_S
+    while time.monotonic() < ends:
+        try:
+            os.close(lock(run_dir))
+        except InputError:
+            time.sleep(_POLL_S)
+        else:
+            return
+
+
 def begun(run_dir: Path) -> bool:
     """Whether there is a run that can be resumed or is finished."""
     return (run_dir / CONFIG_FILE).is_file()
 
 
 def finished(run_dir: Path) -> bool:
-    """Whether the run ended of itself: its budget was spent, or nothing was left to try."""
-    if not begun(run_dir) or not is_begun(run_dir / DATABASE):
+    """Whether the run ended of itself, its budget spent or nothing left to try, and was concluded:
+    its results are written last.
+    """
+    if not begun(run_dir) or not is_begun(run_dir / DATABASE) or not has_results(run_dir):
         return False
     reason: str | None = None
     for event in read_events(run_dir):

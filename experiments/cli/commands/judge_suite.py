@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -170,7 +171,11 @@ class _Kept:
         if path is None or not path.exists():
             return
         try:
-            lines = path.read_text(encoding="utf-8").split("\n")
+            content = path.read_bytes()
+            end = content.rfind(b"\n") + 1
+            lines = content[:end].decode("utf-8").split("\n")
+            if end < len(content):  # a kill cut the last one short: it is judged again
+                os.truncate(path, end)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path} cannot be read: {error}") from None
         for number, line in enumerate(lines, start=1):
@@ -180,9 +185,6 @@ class _Kept:
                 told = parse_json(line)
                 self.rows[str(told["key"])] = dict(told["row"])
             except (ValueError, KeyError, TypeError):
-                if number == len(lines):  # a kill cut it short: it is judged again
-                    path.write_text("\n".join([*lines[:-1], ""]), encoding="utf-8")
-                    return
                 raise InputError(f"{path}, line {number}: no verdict of this command") from None
 
     def go_on_words(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import read_events
 from experiments.runs.memory import applying
 from experiments.runs.memory import export as contributions
-from experiments.runs.memory.database import default_path, no_memory
+from experiments.runs.memory.database import MemoryEmpty, default_path, no_memory
 from experiments.runs.memory.experience import ExperienceRow, experience_rows
 from experiments.runs.memory.knowledge import ForgetFilter, KnowledgeStore
 from experiments.runs.memory.tools import ToolMemory, ToolStatistics
@@ -36,7 +37,7 @@ def tools(*, memory: Path | None, gpu: str | None, proposer: str | None, as_json
     path = memory or default_path()
     rows: list[ToolStatistics] = []
     if path.exists():
-        with ToolMemory(path, readonly=True) as store:
+        with suppress(MemoryEmpty), ToolMemory(path, readonly=True) as store:
             rows = store.statistics(gpu=gpu, proposer=proposer)
     if as_json:
         found = [{**asdict(row), "mean_gain": row.mean_gain} for row in rows]
@@ -157,10 +158,10 @@ def forget(
 
 
 def _read(path: Path) -> list[Contribution]:
-    if not path.exists():
-        return []
-    with KnowledgeStore(path, readonly=True) as store:
-        return store.contributions()
+    if path.exists():
+        with suppress(MemoryEmpty), KnowledgeStore(path, readonly=True) as store:
+            return store.contributions()
+    return []
 
 
 def _summary(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,8 @@ from experiments.views.tree.drawing import tree_source
 from experiments.views.tree.given_up import given_up
 from experiments.views.tree.render import check_format, render
 from mcts.errors import InputError
-from mcts.journal.record import RUNNING
+from mcts.journal.record import RUNNING, Result
+from mcts.ports import Event
 
 if TYPE_CHECKING:
     from profilers.recordings.recording import Recording
@@ -60,8 +62,7 @@ def tree(run_dir: Path, *, out: Path | None, max_nodes: int) -> None:
     """Draw a run's tree to `out` (tree.svg of the run by default), also while it runs."""
     target = out or run_dir / "tree.svg"
     check_format(target)
-    events = read_events(run_dir)
-    facts, result = summary.facts_of(events), summary.result_of(events)
+    facts, result, events = _read(run_dir)
     title = f"{facts.task} on {facts.hardware}"
     picture = tree_source(result, title=title, max_nodes=max_nodes, pruned=given_up(events))
     render(picture.source, target)
@@ -77,26 +78,40 @@ def report(run_dir: Path, *, out: Path | None = None) -> None:
     """
     if out is not None and out.suffix.lower() != ".html":
         raise InputError(f"cannot write {out.name}: the report is a web page, name it FILE.html")
-    events = read_events(run_dir)
-    facts, result = summary.facts_of(events), summary.result_of(events)
     if out is not None:
+        facts, result, events = _read(run_dir)
         summary.write_page(out, run_dir, facts, result, events=events)
         print(out)
         return
+    facts, result, outputs = _written(run_dir)
+    state = ""
+    if result.stop_reason == RUNNING:
+        (line,) = Overview(run_dir).lines()
+        state = line.state
+        if state not in ("running", "crashed"):  # it ended while this was written
+            facts, result, outputs = _written(run_dir)
+    print("\n".join(closing_words(facts, result, outputs, run_dir)))
+    if result.stop_reason == RUNNING:
+        crashed = f"it crashed or was killed; go on with: {command_line('resume', run_dir)}"
+        print(f"state         {'it is running' if state == 'running' else crashed}")
+
+
+def _read(run_dir: Path) -> tuple[summary.RunFacts, Result, Sequence[Event]]:
+    events = read_events(run_dir)
+    return summary.facts_of(events), summary.result_of(events), events
+
+
+def _written(run_dir: Path) -> tuple[summary.RunFacts, Result, summary.Outputs]:
+    """What the run has come to, with its files written."""
+    facts, result, events = _read(run_dir)
     try:
-        outputs = summary.write_outputs(run_dir, facts, result, events=events)
+        return facts, result, summary.write_outputs(run_dir, facts, result, events=events)
     except OSError as error:
         again = command_line("report", run_dir)
         raise InputError(
             f"{error.filename or run_dir} cannot be written: {error.strerror or error}; "
             f"write the report elsewhere: {again} -o report.html"
         ) from error
-    print("\n".join(closing_words(facts, result, outputs, run_dir)))
-    if result.stop_reason == RUNNING:
-        (line,) = Overview(run_dir).lines()
-        again = command_line("resume", run_dir)
-        crashed = f"it crashed or was killed; go on with: {again}"
-        print(f"state         {'it is running' if line.state == 'running' else crashed}")
 
 
 def tasks(*, as_json: bool) -> None:

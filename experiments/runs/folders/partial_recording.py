@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
@@ -18,17 +21,21 @@ if TYPE_CHECKING:
 class PartialRecording:
     """A side file of the recording `target`; `done` is what an earlier attempt left in it.
 
-    InputError when it belongs to another state of the task or to other hardware.
+    InputError when it belongs to another state of the task or to other hardware, or while another
+    process records the same.
     """
 
     def __init__(self, target: Path, task: KernelTask, hardware: str) -> None:
         self.path = target.with_name(target.name + ".partial")
         self.done: dict[ConfigurationKey, RecordedConfiguration] = {}
         self._head = {"task_id": task.id, "hardware": hardware}
-        if self.path.is_file():
+        self._stream = self._held()
+        try:
             self._read()
-        self._stream: TextIO = self.path.open("a", encoding="utf-8")
-        if self._stream.tell() == 0:
+        except BaseException:
+            self._stream.close()
+            raise
+        if self._stream.seek(0, os.SEEK_END) == 0:
             self._write(json.dumps(self._head))
 
     def keep(self, record: RecordedConfiguration) -> None:
@@ -48,6 +55,23 @@ class PartialRecording:
     def __exit__(self, *_: object) -> None:
         self._stream.close()
 
+    def _held(self) -> TextIO:
+        """The file, open for this process alone."""
+        while True:
+            stream = self.path.open("a", encoding="utf-8")
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                stream.close()
+                raise InputError(
+                    f"{self.path} is in use by another rooftree process: wait for it, or give "
+                    "another file to record to"
+                ) from None
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(stream.fileno()), self.path.stat()):
+                    return stream
+            stream.close()  # its recording was written just now
+
     def _write(self, line: str) -> None:
         self._stream.write(line + "\n")
         self._stream.flush()
@@ -64,7 +88,7 @@ class PartialRecording:
             ) from None
         whole = text[: text.rfind("\n") + 1]
         if whole != text:
-            self.path.write_text(whole, encoding="utf-8")
+            self._stream.truncate(len(whole.encode()))
         for number, line in enumerate(whole.split("\n")[:-1], start=1):
             try:
                 entry = parse_json(line)

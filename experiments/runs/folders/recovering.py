@@ -101,14 +101,17 @@ def _endings() -> Iterator[str]:
 
 
 def _copy(run_dir: Path, target: Path, rows: Iterable[Row]) -> None:
-    """Make `target` a run folder with these events and all else that is left of the run."""
+    """Make `target` a run folder with these events and all else that is left of the run.
+
+    Events come first: a folder that has a configuration and none of them would begin anew.
+    """
     made = not target.exists()
     try:
+        target.mkdir(parents=True, exist_ok=True)
+        event_table.write_all(target / DATABASE, rows)
         if run_dir.is_dir():
             ignore = shutil.ignore_patterns(*_NOT_COPIED)
             shutil.copytree(run_dir, target, ignore=ignore, symlinks=True, dirs_exist_ok=True)
-        target.mkdir(parents=True, exist_ok=True)
-        event_table.write_all(target / DATABASE, rows)
     except BaseException:
         if made:
             shutil.rmtree(target, ignore_errors=True)

@@ -26,7 +26,7 @@ def write_snapshot(run_dir: Path, knowledge: Knowledge) -> str:
     if not knowledge:
         return ""
     path = run_dir / KNOWLEDGE_FILE
-    write_whole(path, to_json(knowledge))
+    write_whole(path, to_json(knowledge), durable=True)
     return file_sha256(path)
 
 

@@ -156,10 +156,16 @@ class ToolMemory:
 
         InputError if the rows of a run were changed.
         """
+        connection = self._connection
         try:
-            self._check()
-            with closing(self._connection.execute(_STATISTICS, {"great": GREAT_GAIN})) as cursor:
-                rows = [_statistics(row) for row in cursor]
+            connection.execute("BEGIN")  # all of one moment: another run may teach meanwhile
+            try:
+                self._check()
+                with closing(connection.execute(_STATISTICS, {"great": GREAT_GAIN})) as cursor:
+                    rows = [_statistics(row) for row in cursor]
+            finally:
+                if connection.in_transaction:
+                    connection.rollback()
         except SQLITE_ERRORS as error:
             raise damaged(self.path, error) from None
         return [row for row in rows if gpu in (None, row.gpu) and proposer in (None, row.proposer)]

@@ -90,7 +90,8 @@ class RunConfig(Noun):
 
 def write_config(path: Path, config: RunConfig) -> None:
     """Write `config` as TOML, whole or not at all."""
-    write_whole(path, tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)))
+    text = tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
+    write_whole(path, text, durable=True)
 
 
 def read_config(path: Path) -> RunConfig:

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,6 +102,25 @@ def test_a_reply_that_is_still_being_written_is_not_taken(tmp_path: Path) -> Non
         stream.write("second half")
     thread.join()
     assert got == ["first half, second half"]
+
+
+def test_a_reply_that_is_written_anew_while_it_is_read_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(AnswerPending):
+        ask(client_at(tmp_path))
+    (prompt,) = waiting(tmp_path)
+    answer(prompt, "the first reply")
+    read = Path.read_text
+
+    def emptied_before(path: Path, *given: Any, **named: Any) -> str:
+        if path.name.endswith(".reply.md"):
+            path.write_text("")
+        return read(path, *given, **named)
+
+    monkeypatch.setattr(Path, "read_text", emptied_before)
+    with pytest.raises(AnswerPending):
+        ask(client_at(tmp_path))
 
 
 def test_costs_are_told_in_json(tmp_path: Path) -> None:

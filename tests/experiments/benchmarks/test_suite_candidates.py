@@ -106,6 +106,10 @@ def test_a_folder_is_judged_kept_and_counted(root: Path) -> None:
     assert statuses == ["timed_out", "wrong_result", "unfair", "wrong_result"], "the first was kept"
     assert document["scores"]["problems"] == 2
     assert len(Path("kept.jsonl").read_text().splitlines()) == 3
+    Path("kept.jsonl").write_text("\n".join(lines[:2]))
+    for _ in range(2):  # the line without an end is judged again, and its successor is one
+        code, told = judge(root, "--results", "kept.jsonl")
+        assert code == 1 and len(Path("kept.jsonl").read_text().splitlines()) == 3
 
 
 def test_a_verdict_that_cannot_be_kept_ends_it(root: Path) -> None:

@@ -286,9 +286,10 @@ def test_a_suite_on_two_gpus_that_is_interrupted_goes_on_where_it_was(
     assert again.returncode == 1, again.stderr
     assert status(out) == {
         1: "correct", 2: "correct", 3: "failed", 4: "unfair", 5: "error", 10: "correct",
-    }  # fmt: skip
+    }, again.stderr  # fmt: skip
     proposed = [line for line in asked(tmp_path) if line.startswith("propose")]
-    assert len(proposed) == len(set(proposed))
+    repeated = {line for line in proposed if proposed.count(line) > 1}
+    assert len(repeated) <= 2, "no more than what was out on each GPU at that moment"
 
 
 def test_a_search_whose_process_is_killed_is_an_error_of_that_problem(

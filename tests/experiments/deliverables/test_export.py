@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from codegen.export.header import header
 from codegen.export.model_new import model_new
-from experiments.deliverables import reproduce
+from experiments.deliverables import reproduce, writing
 from experiments.deliverables.best import Delivery, read_delivery
 from experiments.deliverables.config_document import AskingDocument, ConfigDocument
 from experiments.deliverables.document import RunDocument, run_document, schema
@@ -98,6 +98,24 @@ def test_force_replaces_no_folder_but_an_export(
     refused(done, f"{tmp_path} is not an earlier export: name a new folder")
     assert files_of(tmp_path) == before
     assert (tmp_path / "README.md").read_text() == "my project"
+
+
+def test_an_export_that_was_killed_halfway_can_be_repeated(
+    run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, written = writing.write_whole, []
+
+    def killed(path: Path, text: str, **named: Any) -> None:
+        if written:
+            raise KeyboardInterrupt
+        written.append(path.name)
+        original(path, text, **named)
+
+    monkeypatch.setattr(writing, "write_whole", killed)
+    assert rooftree("export", run_dir, tmp_path).exit_code == 130
+    monkeypatch.setattr(writing, "write_whole", original)
+    completed("export", run_dir, tmp_path, "--force")
+    assert written == ["run.json"] and "README.md" in files_of(tmp_path)
 
 
 def test_force_removes_what_the_earlier_export_had_besides(run_dir: Path, tmp_path: Path) -> None:

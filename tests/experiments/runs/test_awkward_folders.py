@@ -190,6 +190,22 @@ def test_a_file_is_replaced_only_by_a_complete_one(
     assert [item.name for item in tmp_path.iterdir()] == ["report.html"]
 
 
+def test_what_is_to_last_is_on_disk_with_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    original = os.fsync
+
+    def sync(descriptor: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        original(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    write_whole(tmp_path / "config.toml", "text", durable=True)
+    assert [path.name for path in synced[1:]] == [tmp_path.name] and len(synced) == 2
+    assert synced[0].parent == tmp_path
+
+
 def test_links_and_devices_stay_what_they_are(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("target")
     write_whole(tmp_path / "link", "text")

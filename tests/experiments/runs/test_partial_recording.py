@@ -68,6 +68,32 @@ def test_a_partial_recording_of_another_gpu_is_refused(toy_folder: Path) -> None
         PartialRecording(toy_folder / "r.json", task, "Slate GPU")
 
 
+def test_one_process_at_a_time_records_to_a_file(toy_folder: Path) -> None:
+    task, target = load_task(toy_folder), toy_folder / "r.json"
+    in_use = pytest.raises(InputError, match=r"r\.json\.partial is in use by another rooftree")
+    with PartialRecording(target, task, "Paper GPU"), in_use:
+        PartialRecording(target, task, "Paper GPU")
+    with PartialRecording(target, task, "Paper GPU") as partial:
+        partial.discard()
+    with PartialRecording(target, task, "Paper GPU") as partial:
+        assert partial.path.is_file()
+
+
+def test_a_torn_line_is_cut_off_and_the_rest_stays_where_it_is(
+    toy_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written anew, which a kill could cut short."""
+    monkeypatch.setattr(Path, "write_text", lambda *_, **__: pytest.fail("written anew"))
+    task, target = load_task(toy_folder), toy_folder / "r.json"
+    with PartialRecording(target, task, "Paper GPU") as partial:
+        path = partial.path
+    head = path.read_bytes()
+    with path.open("ab") as stream:
+        stream.write(b'{"configuration": "\xc3\xa4')
+    with PartialRecording(target, task, "Paper GPU"):
+        assert path.read_bytes() == head
+
+
 def test_a_recording_tells_of_itself_every_few_seconds(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
     say = ProgressLines(clock=lambda: now[0])
