@@ -161,7 +161,24 @@ def read_events(run_dir: Path) -> tuple[Event, ...]:
 
     Raises InputError when `run_dir` is not a run folder, JournalError if an event is damaged.
     """
-    return tuple(event_table.events(stored_rows(run_dir), run_dir / DATABASE))
+    path = run_dir / DATABASE
+    before = _written_at(path)
+    try:
+        return tuple(event_table.events(stored_rows(run_dir), path))
+    except JournalDamaged:
+        if _written_at(path) == before:
+            raise
+    # A run went on while it was read without its log, which it did not have before.
+    return tuple(event_table.events(stored_rows(run_dir), path))
+
+
+def _written_at(path: Path) -> tuple[int, int] | None:
+    """What changes when a file is written to; None if there is none."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_size, state.st_mtime_ns
 
 
 def check_end(run_dir: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from experiments.benchmarks.measurements.asking import ANSWERS_FILE
 from experiments.benchmarks.measurements.reusing import reuse
 from experiments.benchmarks.measurements.store import MEASUREMENTS_FILE
 from experiments.benchmarks.suite.searching import finished
-from experiments.runs.folders import recovering
+from experiments.runs.folders import journal, recovering
+from experiments.runs.folders.event_table import JournalDamaged, Row
 from experiments.runs.folders.journal import DATABASE
 from experiments.runs.folders.journal_file import lock
 from experiments.runs.memory import tools
@@ -123,17 +125,17 @@ def test_a_report_that_the_runs_end_overtakes_is_of_the_end(
 ) -> None:
     run = tmp_path / "run"
     optimized(toy_folder, run, "--evaluations", 10, "--seed", 1)
-    with closing(sqlite3.connect(run / DATABASE)) as journal, journal:
-        stopped = journal.execute("SELECT * FROM event WHERE kind = 'stopped'").fetchone()
-        journal.execute("DELETE FROM event WHERE kind = 'stopped'")
+    with closing(sqlite3.connect(run / DATABASE)) as file, file:
+        stopped = file.execute("SELECT * FROM event WHERE kind = 'stopped'").fetchone()
+        file.execute("DELETE FROM event WHERE kind = 'stopped'")
     original = summary.write_outputs
 
     def overtaken(*given: Any, **named: Any) -> summary.Outputs:
         written = original(*given, **named)
         monkeypatch.setattr(summary, "write_outputs", original)
-        with closing(sqlite3.connect(run / DATABASE)) as journal, journal:
+        with closing(sqlite3.connect(run / DATABASE)) as file, file:
             holes = ", ".join("?" * len(stopped))
-            journal.execute(f"INSERT INTO event VALUES ({holes})", stopped)
+            file.execute(f"INSERT INTO event VALUES ({holes})", stopped)
         return written
 
     monkeypatch.setattr(summary, "write_outputs", overtaken)
@@ -142,14 +144,35 @@ def test_a_report_that_the_runs_end_overtakes_is_of_the_end(
     assert "evaluations spent" in (run / "report.html").read_text()
 
 
+def test_a_journal_that_grows_while_it_is_read_is_read_again(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    optimized(toy_folder, run, "--evaluations", 4)
+    whole, original, grows = journal.read_events(run), journal.stored_rows, [True]
+
+    def overtaken(run_dir: Path) -> Iterator[Row]:
+        yield from original(run_dir)
+        if grows:
+            if grows.pop():
+                os.utime(run / DATABASE, (1, 1))
+            raise JournalDamaged(run / DATABASE, "malformed", sound=1)
+
+    monkeypatch.setattr(journal, "stored_rows", overtaken)
+    assert journal.read_events(run) == whole
+    grows.append(False)
+    with pytest.raises(JournalDamaged):
+        journal.read_events(run)
+
+
 def test_a_recovered_run_has_its_events_before_its_configuration(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A kill in between must not leave a run that begins anew."""
     run, target = tmp_path / "run", tmp_path / "again"
     optimized(toy_folder, run, "--evaluations", 4)
-    with closing(sqlite3.connect(run / DATABASE)) as journal, journal:
-        journal.execute("UPDATE event SET payload = '{}' WHERE seq = 4")
+    with closing(sqlite3.connect(run / DATABASE)) as file, file:
+        file.execute("UPDATE event SET payload = '{}' WHERE seq = 4")
     copied: list[bool] = []
     original = shutil.copytree
 
