@@ -81,9 +81,15 @@ def _replace(path: Path, data: bytes, *, executable: bool, private: bool, durabl
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the names in a folder on disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    """Have the names in a folder on disk, where it may be opened and its file system can."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES):
+            raise
     finally:
         os.close(descriptor)

@@ -16,7 +16,7 @@ from experiments.benchmarks.measurements.store import MeasurementStore
 from experiments.benchmarks.one_step.comparing import compare_steps
 from experiments.benchmarks.one_step.folder import OneStepFolder, OneStepPlan
 from experiments.benchmarks.one_step.step import StepResult
-from experiments.benchmarks.one_step.tables import arm_table, contests_shown, explanation
+from experiments.benchmarks.one_step.tables import arm_table, explanation, step_contest_table
 from experiments.text.tables import show, width
 from mcts.domain import Evaluation
 from mcts.errors import InputError, RooftreeError
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
     except RooftreeError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    show(arm_table(found, width=width()), contests_shown(found, width=width()))
+    show(arm_table(found, width=width()), step_contest_table(found, width=width()))
     print(explanation(found))
     return 0
 

@@ -144,7 +144,7 @@ def _contest(
         family=family,
         seed=seed_from("model study", plan.study.name, arm, measure),
     )
-    return ModelContest(arm=arm, measure=measure, **figures.without("effect"))
+    return ModelContest(arm=arm, measure=measure, **figures.by_name(without=("effect",)))
 
 
 def _figures(plan: ModelPlan, lines: Lines, arm: str) -> ArmFigures:

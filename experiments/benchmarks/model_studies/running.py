@@ -20,7 +20,7 @@ from experiments.benchmarks.model_studies.folder import ModelPlan, ModelStudyFol
 from experiments.benchmarks.model_studies.means import EndedRun, Means, source_of
 from mcts.errors import InputError
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
 def plan_of(study: ModelStudy, *, version: str) -> ModelPlan:
@@ -92,7 +92,7 @@ def _lines_of(
     run is measured any more.
     """
 
-    def unless_refused(what: Callable[[], Found], cell: Cell) -> Found | None:
+    def unless_refused(what: Callable[[], Value], cell: Cell) -> Value | None:
         try:
             return what()
         except OtherGpu:

@@ -114,7 +114,9 @@ def _contest(
         family=len(MEASURES) * (len(plan.study.arms) - 1),
         seed=seed,
     )
-    return StepContest(arm=arm, measure=measure, **figures.without("smallest_p_tasks", "effect"))
+    return StepContest(
+        arm=arm, measure=measure, **figures.by_name(without=("smallest_p_tasks", "effect"))
+    )
 
 
 def _difference(pair: Pair, measure: Measure) -> float:

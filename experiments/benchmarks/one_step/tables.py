@@ -39,7 +39,7 @@ def arm_table(found: StepComparison, *, width: int) -> Fitted:
     return fitted(_ARMS, rows, width=width, title=title)
 
 
-def contests_shown(found: StepComparison, *, width: int) -> Fitted:
+def step_contest_table(found: StepComparison, *, width: int) -> Fitted:
     """The reference against each arm."""
     return contest_table(
         found.contests, _CONTESTS, _contest_row, alpha=found.alpha, width=width,

@@ -191,7 +191,7 @@ def _contest(plan: Plan, runs: Runs, arm: str, measure: str) -> Contest:
         family=len(plan.study.others) * len(measures_of(plan)),
         seed=seed_from("compare", plan.study.name, arm, measure),
     )
-    return Contest(arm=arm, measure=measure, **figures.without())
+    return Contest(arm=arm, measure=measure, **figures.by_name())
 
 
 def _standings(plan: Plan, runs: Runs) -> Iterable[Standing]:

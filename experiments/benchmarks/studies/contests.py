@@ -77,9 +77,9 @@ class PairedFigures:
     pairs: int
     detectable: float | None
 
-    def without(self, *names: str) -> dict[str, Any]:
-        """The figures by name, but for those of `names`."""
-        return {name: value for name, value in asdict(self).items() if name not in names}
+    def by_name(self, *, without: Sequence[str] = ()) -> dict[str, Any]:
+        """The figures by name, but for some."""
+        return {name: value for name, value in asdict(self).items() if name not in without}
 
 
 def paired(

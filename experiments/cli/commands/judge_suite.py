@@ -37,6 +37,8 @@ _COLUMNS = (
     Column("speedup"),
     Column("95 % interval"),
 )
+_BEGINNING = b'{"key": "'
+"""Of each line in a file of verdicts."""
 _SHOWN = (0.0, 1.0, 1.5, 2.0)
 
 
@@ -174,8 +176,6 @@ class _Kept:
             content = path.read_bytes()
             end = content.rfind(b"\n") + 1
             lines = content[:end].decode("utf-8").split("\n")
-            if end < len(content):  # a kill cut the last one short: it is judged again
-                os.truncate(path, end)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path} cannot be read: {error}") from None
         for number, line in enumerate(lines, start=1):
@@ -186,6 +186,17 @@ class _Kept:
                 self.rows[str(told["key"])] = dict(told["row"])
             except (ValueError, KeyError, TypeError):
                 raise InputError(f"{path}, line {number}: no verdict of this command") from None
+        if torn := content[end:]:
+            if not torn.startswith(_BEGINNING[: len(torn)]):
+                raise InputError(f"{path}, line {len(lines)}: no verdict of this command")
+            self._cut(path, end)
+
+    def _cut(self, path: Path, end: int) -> None:
+        """Take off a last line that a kill cut short: it is judged again."""
+        try:
+            os.truncate(path, end)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
     def go_on_words(self) -> str:
         """What to say where judging is interrupted."""

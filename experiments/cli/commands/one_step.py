@@ -19,7 +19,7 @@ from experiments.benchmarks.one_step.running import (
     replayed,
     run_steps,
 )
-from experiments.benchmarks.one_step.tables import arm_table, contests_shown, explanation
+from experiments.benchmarks.one_step.tables import arm_table, explanation, step_contest_table
 from experiments.cli.commands.studies_with_model import (
     Progress,
     check_replayed,
@@ -99,7 +99,7 @@ def compare(path: Path, *, reference: str | None, as_json: bool) -> None:
     """Write compare.csv and compare.json into the study's folder, and print."""
     folder = OneStepFolder(path)
     found = compare_steps(folder.plan(), folder.lines(), reference=reference)
-    shown = [arm_table(found, width=width()), contests_shown(found, width=width())]
+    shown = [arm_table(found, width=width()), step_contest_table(found, width=width())]
     show_comparison(
         folder, found, columns=StepContest, tables=shown, explanation=explanation(found),
         as_json=as_json,

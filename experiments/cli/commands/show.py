@@ -83,17 +83,17 @@ def report(run_dir: Path, *, out: Path | None = None) -> None:
         summary.write_page(out, run_dir, facts, result, events=events)
         print(out)
         return
-    facts, result, outputs = _written(run_dir)
-    state = ""
-    if result.stop_reason == RUNNING:
+    while True:
+        facts, result, outputs = _written(run_dir)
+        if result.stop_reason != RUNNING:
+            break
         (line,) = Overview(run_dir).lines()
-        state = line.state
-        if state not in ("running", "crashed"):  # it ended while this was written
-            facts, result, outputs = _written(run_dir)
+        if _read(run_dir)[1].stop_reason == RUNNING:
+            break  # it did not end while this was written
     print("\n".join(closing_words(facts, result, outputs, run_dir)))
     if result.stop_reason == RUNNING:
         crashed = f"it crashed or was killed; go on with: {command_line('resume', run_dir)}"
-        print(f"state         {'it is running' if state == 'running' else crashed}")
+        print(f"state         {'it is running' if line.state == 'running' else crashed}")
 
 
 def _read(run_dir: Path) -> tuple[summary.RunFacts, Result, Sequence[Event]]:

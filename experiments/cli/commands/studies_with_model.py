@@ -43,7 +43,7 @@ def judged_by(judging: JudgingOptions, evaluator: str) -> JudgingOptions:
 def going_on(
     folder: AnyStudyFolder[Any, Any], plan: Noun, reuse: Sequence[Path], *, again: str
 ) -> Iterator[None]:
-    """Hold the folder, with the plan written and what `reuse` has taken over.
+    """Hold the folder, with the plan written and what the folders of `reuse` hold taken over.
 
     KeyboardInterrupt within says how to go on, with the command `again`.
     """
@@ -73,7 +73,10 @@ def go_on_words(config: str, out: Path | None, model: ModelOptions) -> str:
 
 
 def conclude(folder: Path, *, pending: int, units: str, queue: Path | None, again: str) -> None:
-    """Say what waits for an answer, and how to go on; units: what such are called."""
+    """Say what waits for an answer, and how to go on.
+
+    units: what they are called, in the plural.
+    """
     if pending:
         place = f" in {queue}: {len(waiting(queue))} questions" if queue is not None else ""
         say(f"{pending} {units} wait for an answer{place}; then go on with: {again}")

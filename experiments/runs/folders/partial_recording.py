@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -46,8 +47,8 @@ class PartialRecording:
 
     def discard(self) -> None:
         """The recording is written: the side file is no longer needed."""
+        self.path.unlink(missing_ok=True)  # before another process can hold it
         self._stream.close()
-        self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -61,12 +62,14 @@ class PartialRecording:
             stream = self.path.open("a", encoding="utf-8")
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                stream.close()
-                raise InputError(
-                    f"{self.path} is in use by another rooftree process: wait for it, or give "
-                    "another file to record to"
-                ) from None
+            except OSError as error:
+                if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                    stream.close()
+                    raise InputError(
+                        f"{self.path} is in use by another rooftree process: wait for it, or give "
+                        "another file to record to"
+                    ) from None
+                return stream  # a file system without locks
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(stream.fileno()), self.path.stat()):
                     return stream
@@ -80,16 +83,17 @@ class PartialRecording:
         """Take back whole lines; a last line cut short by a kill is measured again."""
         from profilers.recordings.t4_result import FieldError, record_from_json
 
+        content = self.path.read_bytes()
+        end = content.rfind(b"\n") + 1
+        if end < len(content):
+            self._stream.truncate(end)
         try:
-            text = self.path.read_text(encoding="utf-8")
+            text = content[:end].decode("utf-8")
         except UnicodeDecodeError as error:
             raise InputError(
                 f"{self.path} is not UTF-8 text: byte {error.start}; remove it to record anew"
             ) from None
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:
-            self._stream.truncate(len(whole.encode()))
-        for number, line in enumerate(whole.split("\n")[:-1], start=1):
+        for number, line in enumerate(text.split("\n")[:-1], start=1):
             try:
                 entry = parse_json(line)
                 if number == 1:

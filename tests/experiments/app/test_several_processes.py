@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,9 @@ import pytest
 from experiments.benchmarks.measurements.asking import ANSWERS_FILE
 from experiments.benchmarks.measurements.reusing import reuse
 from experiments.benchmarks.measurements.store import MEASUREMENTS_FILE
-from experiments.benchmarks.suite.searching import finished
 from experiments.runs.folders import journal, recovering
 from experiments.runs.folders.event_table import JournalDamaged, Row
-from experiments.runs.folders.journal import DATABASE
+from experiments.runs.folders.journal import DATABASE, SqliteJournal
 from experiments.runs.folders.journal_file import lock
 from experiments.runs.memory import tools
 from experiments.runs.memory.advice import firings
@@ -95,13 +95,25 @@ def test_a_search_of_a_suite_that_was_killed_at_its_very_end_is_concluded(
     root: Path, suite: Path, tmp_path: Path
 ) -> None:
     run = suite / "runs" / "level1_1"
-    assert finished(run)
     lose_results(run)
     shutil.rmtree(tmp_path / "data")
     (suite / "outcomes" / "level1_1.json").unlink()
-    assert not finished(run)
     assert run_suite(root, suite, *SUITE).exit_code == 0
-    assert finished(run) and (run / "report.html").is_file() and any((tmp_path / "data").iterdir())
+    assert (run / "report.html").is_file() and any((tmp_path / "data").iterdir())
+
+
+def test_an_ended_search_whose_results_cannot_be_written_keeps_its_outcome(
+    root: Path, suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "report.html")
+
+    lose_results(suite / "runs" / "level1_1")
+    (suite / "outcomes" / "level1_1.json").unlink()
+    monkeypatch.setattr(summary, "write_outputs", full)
+    done = run_suite(root, suite, *SUITE)
+    assert done.exit_code == 0
+    assert "has ended, its results are not written: the run is whole, but report" in done.stderr
 
 
 def test_a_suite_waits_for_a_search_that_outlived_the_last_one(root: Path, suite: Path) -> None:
@@ -110,9 +122,10 @@ def test_a_suite_waits_for_a_search_that_outlived_the_last_one(root: Path, suite
     (suite / "outcomes" / "level1_1.json").unlink()
     later = threading.Timer(0.5, os.close, [lock(run)])
     later.start()
-    assert run_suite(root, suite, *SUITE).exit_code == 0
+    done = run_suite(root, suite, *SUITE)
     later.join()
-    assert finished(run)
+    assert done.exit_code == 0 and (run / "report.html").is_file()
+    assert f"waiting for the search in {run} to stop" in done.stderr
 
 
 def test_a_run_that_is_about_to_begin_is_not_said_to_have_stopped() -> None:
@@ -120,9 +133,11 @@ def test_a_run_that_is_about_to_begin_is_not_said_to_have_stopped() -> None:
         summary.facts_of(())
 
 
+@pytest.mark.parametrize("is_held", [False, True])
 def test_a_report_that_the_runs_end_overtakes_is_of_the_end(
-    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    toy_folder: Path, tmp_path: Path, is_held: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whether the run's process still holds the folder or not."""
     run = tmp_path / "run"
     optimized(toy_folder, run, "--evaluations", 10, "--seed", 1)
     with closing(sqlite3.connect(run / DATABASE)) as file, file:
@@ -139,7 +154,8 @@ def test_a_report_that_the_runs_end_overtakes_is_of_the_end(
         return written
 
     monkeypatch.setattr(summary, "write_outputs", overtaken)
-    told = completed("report", run).stdout
+    with SqliteJournal(run / DATABASE) if is_held else nullcontext():
+        told = completed("report", run).stdout
     assert "crashed" not in told and "is running" not in told
     assert "evaluations spent" in (run / "report.html").read_text()
 

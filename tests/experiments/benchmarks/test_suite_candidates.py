@@ -112,6 +112,15 @@ def test_a_folder_is_judged_kept_and_counted(root: Path) -> None:
         assert code == 1 and len(Path("kept.jsonl").read_text().splitlines()) == 3
 
 
+@pytest.mark.parametrize("content", [b"my notes\nline two, without an end", b"\xff\xfe", b"{}"])
+def test_a_file_of_something_else_stays_as_it_is(root: Path, content: bytes) -> None:
+    folder("mine", {"level1_1.py": suite_judge.FAST})
+    Path("notes").write_bytes(content)
+    code, told = judge(root, "--results", "notes")
+    assert code == 2 and "no verdict of this command" in told
+    assert Path("notes").read_bytes() == content
+
+
 def test_a_verdict_that_cannot_be_kept_ends_it(root: Path) -> None:
     folder("mine", {"level1_1.py": suite_judge.FAST})
     code, told = judge(root, "--results", "none/kept.jsonl")

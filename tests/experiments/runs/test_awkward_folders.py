@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
@@ -204,6 +206,21 @@ def test_what_is_to_last_is_on_disk_with_its_name(
     write_whole(tmp_path / "config.toml", "text", durable=True)
     assert [path.name for path in synced[1:]] == [tmp_path.name] and len(synced) == 2
     assert synced[0].parent == tmp_path
+
+
+def test_a_file_system_that_cannot_sync_folders_is_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = os.fsync
+
+    def sync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        original(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    write_whole(tmp_path / "config.toml", "text", durable=True)
+    assert (tmp_path / "config.toml").read_text() == "text"
 
 
 def test_links_and_devices_stay_what_they_are(tmp_path: Path) -> None:

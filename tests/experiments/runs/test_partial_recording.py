@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,17 @@ def test_one_process_at_a_time_records_to_a_file(toy_folder: Path) -> None:
         partial.discard()
     with PartialRecording(target, task, "Paper GPU") as partial:
         assert partial.path.is_file()
+
+
+def test_a_file_system_without_locks_is_recorded_to(
+    toy_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with PartialRecording(toy_folder / "r.json", load_task(toy_folder), "Paper GPU") as partial:
+        assert partial.path.stat().st_size
 
 
 def test_a_torn_line_is_cut_off_and_the_rest_stays_where_it_is(
