@@ -139,33 +139,56 @@ def _search_problems(
     os.setpgrp()  # a terminal's Ctrl-C is for the process that is on the pipe's other end
     sys.stderr = _Named(sys.stderr, name)
     todo: queue.SimpleQueue[Problem | None] = queue.SimpleQueue()
-    is_searching, is_left = threading.Event(), threading.Event()
+    state = SearchState()
 
     def listen() -> None:
         with contextlib.suppress(EOFError, OSError):
             while True:
                 todo.put(pipe.recv())
-        is_left.set()
         todo.put(None)
-        if is_searching.is_set():
-            os.kill(os.getpid(), signal.SIGINT)
+        state.leave()
 
     threading.Thread(target=listen, name="listening", daemon=True).start()
     try:
         with signals_interrupt():
             while (problem := todo.get()) is not None:
-                is_searching.set()
-                if is_left.is_set():
+                if not state.begin():
                     break
                 found = attempt(
                     SuiteFolder(folder), problem.chosen, problem.path, request,
                     compare=compare, say=say,
                 )  # fmt: skip
-                is_searching.clear()
+                state.end()
                 pipe.send(found)
     except (KeyboardInterrupt, OSError):
         sys.stderr.flush()
         os._exit(1)  # a thread that waits for a model's answer would delay it
+
+
+class SearchState:
+    """Whether a search is under way, which alone is interrupted when the suite leaves."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_searching = self._is_left = False
+
+    def begin(self) -> bool:
+        """A search is about to begin; False if none may, because the suite has left."""
+        with self._lock:
+            self._is_searching = not self._is_left
+            return self._is_searching
+
+    def end(self) -> None:
+        """The search has ended: from here on nothing interrupts the process."""
+        with self._lock:
+            self._is_searching = False
+
+    def leave(self) -> None:
+        """The suite has left: interrupt the main thread if it searches, and let none begin."""
+        with self._lock:
+            self._is_left = True
+            if self._is_searching:
+                os.kill(os.getpid(), signal.SIGINT)
 
 
 class _Named(io.TextIOBase):

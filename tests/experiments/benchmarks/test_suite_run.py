@@ -19,6 +19,7 @@ from click.testing import Result
 
 from experiments.benchmarks.suite.folder import SuiteFolder
 from experiments.benchmarks.suite.outcome import Outcome, Spent
+from experiments.benchmarks.suite.processes import SearchState
 from experiments.benchmarks.suite.searching import finished
 from experiments.cli.commands.kernelbench import cap_reached
 from mcts.errors import InputError
@@ -290,6 +291,24 @@ def test_a_suite_on_two_gpus_that_is_interrupted_goes_on_where_it_was(
     proposed = [line for line in asked(tmp_path) if line.startswith("propose")]
     repeated = {line for line in proposed if proposed.count(line) > 1}
     assert len(repeated) <= 2, "no more than what was out on each GPU at that moment"
+
+
+def test_a_process_is_interrupted_only_while_it_searches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A signal that comes as it ends would print a traceback."""
+    sent: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda _, number: sent.append(number))
+    idle, ended, searching = SearchState(), SearchState(), SearchState()
+    idle.leave()
+    assert not idle.begin() and not sent
+    assert ended.begin()
+    ended.end()
+    ended.leave()
+    assert not ended.begin() and not sent
+    assert searching.begin()
+    searching.leave()
+    assert sent == [signal.SIGINT]
 
 
 def test_a_search_whose_process_is_killed_is_an_error_of_that_problem(
