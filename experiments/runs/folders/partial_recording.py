@@ -85,8 +85,6 @@ class PartialRecording:
 
         content = self.path.read_bytes()
         end = content.rfind(b"\n") + 1
-        if end < len(content):
-            self._stream.truncate(end)
         try:
             text = content[:end].decode("utf-8")
         except UnicodeDecodeError as error:
@@ -105,6 +103,8 @@ class PartialRecording:
                     f"{self.path}: line {number}: {error}; remove the file to record anew"
                 ) from None
             self.done[record.key] = record
+        if end < len(content):  # only now: nothing of a file that is refused is cut
+            self._stream.truncate(end)
 
     def _check(self, head: object) -> None:
         if head != self._head:

@@ -81,6 +81,14 @@ def test_one_process_at_a_time_records_to_a_file(toy_folder: Path) -> None:
         assert partial.path.is_file()
 
 
+@pytest.mark.parametrize("content", [b"my notes\nline two, without an end", b"\xff\nand more"])
+def test_a_file_of_something_else_stays_as_it_is(toy_folder: Path, content: bytes) -> None:
+    (toy_folder / "r.json.partial").write_bytes(content)
+    with pytest.raises(InputError, match="to record anew"):
+        PartialRecording(toy_folder / "r.json", load_task(toy_folder), "Paper GPU")
+    assert (toy_folder / "r.json.partial").read_bytes() == content
+
+
 def test_a_file_system_without_locks_is_recorded_to(
     toy_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
