@@ -5,7 +5,9 @@
 A call that waits for the device leaves it idle until the host has enqueued the copies behind it,
 which its events do not show and the judge's clock does. Prints medians in microseconds: a call by
 its events, and by the host's clock with the flush before it; from the end of a call until the
-copies are enqueued; the wait behind them; and the question for reserved L2. Needs a GPU.
+copies are enqueued; the wait behind them; and the question for reserved L2. Idle calls, which hand
+over earlier outputs, are what the judge takes off and, where they wait, what it allows for.
+Needs a GPU.
 """
 
 from __future__ import annotations
@@ -29,8 +31,12 @@ class WatchedClock:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._now: Callable[[], float] = lambda: time.perf_counter_ns() / 1e3
-        self._begin_us = 0.0
-        self._mark_us: float | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop all that was noted."""
+        self._begin_us = self._mark_us = 0.0
+        self._marks = 0
         self.host_us: list[float] = []
         self.enqueued_us: list[float] = []
         self.wait_us: list[float] = []
@@ -45,6 +51,7 @@ class WatchedClock:
 
     def mark(self) -> Any:
         made = self._clock.mark()
+        self._marks += 1
         self._mark_us = self._now()
         return made
 
@@ -52,11 +59,11 @@ class WatchedClock:
         begin = self._now()
         self._clock.synchronize()
         end = self._now()
-        if self._mark_us is not None:  # behind a call
+        if self._marks == 2:  # behind a call
             self.host_us.append(end - self._begin_us)
             self.enqueued_us.append(begin - self._mark_us)
             self.wait_us.append(end - begin)
-        self._mark_us = None
+            self._marks = 0
 
     def persisting_bytes(self) -> int:
         begin = self._now()
@@ -102,9 +109,16 @@ def main() -> int:
         for _ in range(options.blocks):
             runs.prepare(inputs)
             events += runs.run(model, flush=True)
-        columns = (events, clock.host_us, clock.enqueued_us, clock.wait_us, clock.question_us)
-        print(f"{name:14} " + " ".join(f"{statistics.median(us):8.1f}" for us in columns))
+        _print(name, events, clock)
+    for name, waits in (("is idle", False), ("is idle, waits", True)):
+        clock.forget()
+        _print(name, [us for _ in range(options.blocks) for us in runs.idle(waits=waits)], clock)
     return 0
+
+
+def _print(name: str, events: list[float], clock: WatchedClock) -> None:
+    columns = (events, clock.host_us, clock.enqueued_us, clock.wait_us, clock.question_us)
+    print(f"{name:14} " + " ".join(f"{statistics.median(us):8.1f}" for us in columns))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,10 @@ _ENOUGH_BLOCKS = 6
 # Seen on an H200, models against themselves: up to 0.6 us off at 15 us, 0.15 % at 3 ms and more.
 _PLACEMENT_US = 0.7
 _PLACEMENT_SHARE = 0.002
+_WAITS = (
+    "a call took {seen:.4g} us by the judge's clock, whose time is reported, and {claimed:.4g} us "
+    "by the events of its process; a call that waits for the device may take that much longer"
+)
 _LATE = (
     "its outputs are right only once the whole device has been waited for: work goes on in a "
     "stream that the caller's does not wait for; join it "
@@ -72,12 +76,19 @@ def timed_evaluation(
     """
     clock = OutsideClock(slack_us=session.settings.clock_slack_us)
     times = without_disturbed_block(times, clock)
-    reason = clock.disagreement(times.blocks) or clock.too_noisy(times.blocks)
+    disagreement = clock.disagreement(times.blocks)
+    waits = disagreement is not None and clock.may_only_wait(times.blocks)
+    reason = (None if waits else disagreement) or clock.too_noisy(times.blocks)
     if session.tally.late:
         reason = _LATE + (f". {reason}" if reason else "")
+    doubted = waits or reason is not None
     timing = timing_of(
-        candidate, times, clock, baseline=baseline, doubted=reason is not None, least_us=least_us
+        candidate, times, clock, baseline=baseline, doubted=doubted, least_us=least_us
     )
+    if waits:
+        session.tally.notes.append(
+            _WAITS.format(seen=timing.median_us, claimed=clock.claimed_us(times.blocks))
+        )
     if reason is None and timing.median_us < _FLOOR_FACTOR * floor_us:
         reason = (
             f"{timing.median_us:.4g} us is faster than this device can read the inputs and write "
@@ -151,15 +162,19 @@ def timing_of(
     seed = seed_from("timing", candidate.id)
     host_us = clock.call_us(times.blocks)
     own = times.candidate
+    unsure = 0.0
     if doubted:
         us = max(host_us, clock.claimed_us(times.blocks))
         own = tuple((us,) * len(block) for block in own)
+        unsure = min(1.0, 1.96 * clock.error_us(times.blocks) / us)
     elif clock.uneven(times.blocks):
         own = tuple((fmean(block),) * len(block) for block in own)
     median = median_blocked(own, seed=seed)
     speedup = speedup_blocked(times.baseline, own, seed=seed)
     if times.processes == 1:
         speedup = widened(speedup, relative=placement_uncertainty(median.point))
+    if unsure:
+        median, speedup = (widened(one, relative=unsure) for one in (median, speedup))
     before = [us for block in times.baseline for us in block]
     return Timing(
         median_us=median.point,

@@ -13,6 +13,11 @@ still counts in one of the steps.
 All blocks together tell most, but a busy host makes some of them a multiple longer. Where that
 blinds their mean, most blocks must do: the median over blocks, of a candidate whose claims are
 alike, since only then is what it claims in some blocks no different from what it claims in most.
+
+A call that waits for the device leaves it idle until the host has enqueued the copies of its
+outputs. Its events do not show that, nor does the overhead of a baseline that does not wait. So
+where calls seem longer than their events, the baseline's process makes idle calls that wait: what
+these cost beyond other idle calls may be no work, but is counted as if it were.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ _STANDARD_ERRORS = 4
 _SPARED_SLACK = 0.25
 _BLIND_SHARE = 0.5
 _BLIND_SLACKS = 2
+_WAITED_BLOCKS = 6
 _MEDIAN_BLOCKS = 17  # with fewer, four standard errors of a median's rank are all of them
 
 
@@ -65,12 +71,14 @@ class PairedBlock:
     """One block with the same number of calls on both sides; the candidate's events are a claim.
 
     `idle_us`: what as many calls that do nothing took in the baseline's process, beyond their
-    events; None if none were made.
+    events; `waiting_us`: the same of calls that do nothing but wait for the device. None if none
+    were made.
     """
 
     candidate: BlockSide
     baseline: BlockSide
     idle_us: float | None = None
+    waiting_us: float | None = None
 
     @property
     def calls(self) -> int:
@@ -96,8 +104,8 @@ class _Estimate:
     slack_us: float
     noise_us: float
 
-    def exceeds(self, claimed_us: float) -> bool:
-        return self.outside_us > _SLACK * claimed_us + self.slack_us
+    def exceeds(self, claimed_us: float, *, more_us: float = 0.0) -> bool:
+        return self.outside_us > _SLACK * claimed_us + self.slack_us + more_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +122,15 @@ class OutsideClock:
 
     def call_us(self, blocks: Sequence[PairedBlock]) -> float:
         """Microseconds per call by the judge's clock, never below zero."""
-        run, total = self._estimate(blocks, _run_us), self._total(blocks, self._estimate)
-        seen = total if total.exceeds(self.claimed_us(blocks)) else run
-        return max(0.0, run.outside_us, seen.outside_us)
+        return max(0.0, self._slower(blocks).outside_us)
 
     def claimed_us(self, blocks: Sequence[PairedBlock]) -> float:
         """Microseconds per call by the events: their mean, as one call may do the work of many."""
         return fmean(us for block in blocks for us in block.candidate.events_us)
+
+    def error_us(self, blocks: Sequence[PairedBlock]) -> float:
+        """Standard error of `call_us`."""
+        return self._slower(blocks).noise_us / _STANDARD_ERRORS
 
     def resolves(self, blocks: Sequence[PairedBlock]) -> bool:
         """Whether calls are long enough for this clock."""
@@ -133,9 +143,25 @@ class OutsideClock:
 
     def disagreement(self, blocks: Sequence[PairedBlock]) -> str | None:
         """Why the claimed times cannot be believed, or None if both clocks agree."""
+        return self._disagreement(blocks, waits_us=0.0)
+
+    def seems_longer(self, blocks: Sequence[PairedBlock]) -> bool:
+        """Whether calls take longer than is claimed, if this clock's noise is left out."""
         claimed = self.claimed_us(blocks)
-        run = self._estimate(blocks, _run_us)
-        if run.exceeds(claimed) or self._total(blocks, self._estimate).exceeds(claimed):
+        seen = (self._estimate(blocks, _run_us), self._total(blocks, self._estimate))
+        return any(one.exceeds(claimed, more_us=-one.noise_us) for one in seen)
+
+    def may_only_wait(self, blocks: Sequence[PairedBlock]) -> bool:
+        """Whether the clocks disagree by no more than calls cost that wait for the device."""
+        return (
+            self.disagreement(blocks) is not None
+            and self._disagreement(blocks, waits_us=self._waits_us(blocks)) is None
+        )
+
+    def _disagreement(self, blocks: Sequence[PairedBlock], *, waits_us: float) -> str | None:
+        claimed = self.claimed_us(blocks)
+        run, total = self._estimate(blocks, _run_us), self._total(blocks, self._estimate)
+        if any(one.exceeds(claimed, more_us=waits_us) for one in (run, total)):
             return (
                 f"the clocks disagree: a call took {self.call_us(blocks):.4g} us by the judge's "
                 f"clock, {claimed:.4g} us by the CUDA events of the candidate's process"
@@ -148,7 +174,7 @@ class OutsideClock:
         if run.noise_us <= self._most_noise_us(claimed) or not self._alike(blocks):
             return None
         typical, whole = self._median(blocks, _run_us), self._total(blocks, self._median)
-        if typical.exceeds(claimed) or whole.exceeds(claimed):
+        if any(one.exceeds(claimed, more_us=waits_us) for one in (typical, whole)):
             seen_us = max(typical.outside_us, whole.outside_us)
             return (
                 f"the clocks disagree: in most blocks a call took {seen_us:.4g} us by the judge's "
@@ -184,6 +210,15 @@ class OutsideClock:
 
         return max(range(len(blocks)), key=lambda index: off_us(blocks[index]))
 
+    def _waits_us(self, blocks: Sequence[PairedBlock]) -> float:
+        """What a call that waits costs beyond one that does not; 0 if too few blocks say so."""
+        each = [
+            (block.waiting_us - block.idle_us) / block.calls
+            for block in blocks
+            if block.waiting_us is not None and block.idle_us is not None
+        ]
+        return max(0.0, median(each)) if len(each) >= _WAITED_BLOCKS else 0.0
+
     def _most_noise_us(self, claimed_us: float) -> float:
         return max(_BLIND_SHARE * claimed_us, _BLIND_SLACKS * self.slack_us)
 
@@ -195,6 +230,13 @@ class OutsideClock:
             return False
         claims = [median(block.candidate.events_us) for block in blocks]
         return median(claims) <= _SLACK * geometric_mean(claims) + self.slack_us
+
+    def _slower(self, blocks: Sequence[PairedBlock]) -> _Estimate:
+        """The estimate from the calls alone, or from all steps if these show more."""
+        run, total = self._estimate(blocks, _run_us), self._total(blocks, self._estimate)
+        if total.exceeds(self.claimed_us(blocks)) and total.outside_us > run.outside_us:
+            return total
+        return run
 
     def _total(
         self, blocks: Sequence[PairedBlock], estimate: Callable[..., _Estimate]

@@ -63,6 +63,7 @@ class PairedTimer:
 
     def __init__(self, session: CandidateSession, verifier: Verifier) -> None:
         self._session, self._verifier = session, verifier
+        self._seems_longer = False
 
     def time(self) -> BlockTimes:
         """Blocks of paired calls: both models on fresh inputs, in random order.
@@ -101,6 +102,7 @@ class PairedTimer:
             baseline.append(before)
             candidate.append(paired.candidate.events_us)
             blocks.append(paired)
+            self._seems_longer = clock.seems_longer(blocks)
             if len(blocks) < settings.least_blocks:
                 continue
             seconds = time.monotonic() - begin
@@ -135,9 +137,8 @@ class PairedTimer:
         """Whether enough was seen after so many seconds, by the judge's clock as well."""
         if clock.too_noisy(blocks) is not None:
             return False
-        doubtful = (
-            speedup.high > self._session.settings.widest_interval * speedup.low
-            or clock.disagreement(blocks) is not None
+        doubtful = speedup.high > self._session.settings.widest_interval * speedup.low or (
+            clock.disagreement(blocks) is not None and not clock.may_only_wait(blocks)
         )
         return not doubtful or seconds > self._session.settings.doubt_budget_s
 
@@ -160,9 +161,9 @@ class PairedTimer:
         first = secrets.randbits(1)
         base = self._baseline_side(calls) if first else None
         side = self._candidate_side(calls, exactly=exactly)
-        own, idle_us = base or self._baseline_side(calls)
+        own, *idle = base or self._baseline_side(calls)
         before = self._compiled_run(calls) if self._session.settings.compiled else own.events_us
-        return before, PairedBlock(side, own, idle_us)
+        return before, PairedBlock(side, own, *idle)
 
     def _candidate_side(self, calls: int, *, exactly: bool) -> BlockSide:
         worker = self._session.worker
@@ -180,17 +181,21 @@ class PairedTimer:
                 self._compare_exactly(ids[chosen], outputs[chosen])
             return side
 
-    def _baseline_side(self, calls: int) -> tuple[BlockSide, float | None]:
+    def _baseline_side(self, calls: int) -> tuple[BlockSide, float | None, float | None]:
         """Time the baseline on inputs of its own, which the candidate's replace in shared memory.
 
         Its outputs are compared too: a candidate could write into that memory to slow it down.
-        Returns what idle calls take besides, unless one call nearly fills the device.
+        Returns what idle calls take besides, unless one call nearly fills the device, and what
+        those take that wait for it, while the candidate's seem longer than its events say.
         """
         baseline = self._session.baseline
         self._session.cores.turn_of(baseline.processes, waiting=self._session.worker.processes)
         with self._session.drawn(calls) as ids:
             side, fetched = self._side(baseline, ids)
-            idle_us = None if self._session.layout.in_turns else self._idle_us(calls)
+            idle_us = waiting_us = None
+            if not self._session.layout.in_turns:
+                idle_us = self._idle_us(calls)
+                waiting_us = self._idle_us(calls, waits=True) if self._seems_longer else None
             if not all(passes(one) for one in self._comparisons(ids, fetched["outputs"])):
                 raise Unfaithful(
                     Refusal(
@@ -199,13 +204,13 @@ class PairedTimer:
                         "memory",
                     )
                 )
-            return side, idle_us
+            return side, idle_us, waiting_us
 
-    def _idle_us(self, calls: int) -> float:
-        """What calls that do nothing take beyond their events, by the judge's clock."""
+    def _idle_us(self, calls: int, *, waits: bool = False) -> float:
+        """What calls that do nothing, or only wait, take beyond their events: the judge's clock."""
         limit_s = self._session.batch_s(calls) + self._session.settings.call_deadline_s
         begin = time.perf_counter_ns()
-        ran = self._session.baseline.ask("idle", timeout_s=limit_s)
+        ran = self._session.baseline.ask("idle", waits=waits, timeout_s=limit_s)
         took_us = (time.perf_counter_ns() - begin) / 1e3
         return took_us - sum(events_of(ran, calls=calls))
 

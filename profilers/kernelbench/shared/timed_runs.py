@@ -115,17 +115,23 @@ class TimedRuns:
             times += [record.us for record in self.records]
         return times
 
-    def idle(self) -> list[float]:
+    def idle(self, *, waits: bool = False) -> list[float]:
         """Make the calls of the last run again, but return its outputs in place of calling.
 
-        Returns microseconds of each. `records` are dropped, so that copies are made where the last
-        ones lay.
+        With `waits`, each waits for the device before it returns. Returns microseconds of each.
+        Earlier `records` are dropped first, so that copies are made where the last ones lay.
         """
         outputs = iter([record.output for record in self.records])
         self.records = []
+
+        def call(*_: Any) -> Any:
+            if waits:
+                self.clock.synchronize()
+            return next(outputs)
+
         self._traffic()
-        made = self._record_calls(lambda *_: next(outputs), self._calls, flush=True)
-        return [record.us for record in made]
+        self.records = self._record_calls(call, self._calls, flush=True)
+        return [record.us for record in self.records]
 
     def once(
         self, function: Callable[..., Any], arguments: Sequence[Any], *, flush: bool

@@ -134,10 +134,12 @@ class WorkerSession:
             )
         return {"events_us": times}
 
-    def idle(self, _request: dict[str, Any]) -> dict[str, Any]:
-        """Repeat the last run's calls without the model: copies of the same outputs alone."""
+    def idle(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Repeat the last run's calls without the model: copies of the same outputs alone, behind
+        a wait for the device if asked for.
+        """
         with self.candidate.boundary("runtime"):
-            return {"events_us": self._runs.idle()}
+            return {"events_us": self._runs.idle(waits=request.get("waits", False))}
 
     def fetch(self, request: dict[str, Any]) -> dict[str, Any]:
         """Outputs of every call of the last run, as they were right behind each call."""

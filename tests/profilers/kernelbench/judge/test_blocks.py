@@ -30,10 +30,13 @@ GLANCE = KernelBenchSettings(calls=1).for_baseline()
 def timer_of(settings: KernelBenchSettings, *, room: int = 1) -> PairedTimer:
     session = SimpleNamespace(
         settings=settings,
-        layout=SimpleNamespace(calls=room),
+        layout=SimpleNamespace(calls=room, in_turns=False),
         frozen_weights=True,
         doing="",
-        cores=SimpleNamespace(draw=lambda: None),
+        cores=SimpleNamespace(draw=lambda: None, turn_of=lambda *_, **__: None),
+        baseline=SimpleNamespace(processes=()),
+        worker=SimpleNamespace(processes=()),
+        drawn=lambda calls: nullcontext([str(call) for call in range(calls)]),
         release_cores=lambda: None,
     )
     return PairedTimer(cast(CandidateSession, session), cast(Verifier, None))
@@ -95,6 +98,35 @@ def test_clocks_that_go_on_to_disagree_end_the_timing(monkeypatch: pytest.Monkey
     hasty = replace(GLANCE, doubt_budget_s=0.0)
     found = blocks_of_one_call(hasty, lambda _: 900.0, monkeypatch)
     assert len(found.blocks) == GLANCE.blocks
+
+
+@pytest.mark.parametrize(("extra_us", "waited"), [(0.0, False), (90.0, True)])
+def test_what_waiting_costs_is_measured_while_calls_seem_longer(
+    extra_us: float, waited: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timer = timer_of(replace(KernelBenchSettings(), time_budget_s=0.0), room=1)
+    asked: list[bool] = []
+
+    def steps(more_us: float) -> BlockSide:
+        return BlockSide((200.0,), BlockSteps(90.0, 900.0 + more_us, 90.0))
+
+    def idle_us(calls: int, *, waits: bool = False) -> float:
+        asked.append(waits)
+        return 700.0 + 80.0 * waits
+
+    def reply(*_: Any) -> tuple[BlockSide, dict[str, Any]]:
+        return steps(0.0), {"outputs": []}
+
+    monkeypatch.setattr(timer, "_candidate_side", lambda *_, **__: steps(extra_us))
+    monkeypatch.setattr(timer, "_side", reply)
+    monkeypatch.setattr(timer, "_idle_us", idle_us)
+    monkeypatch.setattr(timer, "_comparisons", lambda *_: [])
+    found = timer.time().blocks
+    assert [block.waiting_us for block in found[1:]] == [780.0 if waited else None] * len(found[1:])
+    assert asked.count(True) == sum(block.waiting_us is not None for block in found)
+    assert OutsideClock().may_only_wait(found) is waited
+    # The first block's order is drawn: what waiting costs may be known from the second or third.
+    assert len(found) <= KernelBenchSettings().least_blocks + 2
 
 
 def test_blocks_follow_while_the_speedup_is_known_to_no_factor(

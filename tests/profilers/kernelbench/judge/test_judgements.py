@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from profilers.kernelbench.judge.evaluations import without_disturbed_block
+from mcts.domain import Candidate, Evaluation
+from profilers.kernelbench.judge.evaluations import timed_evaluation, without_disturbed_block
 from profilers.kernelbench.judge.libraries import forbidden_library, is_library, library_share
 from profilers.kernelbench.judge.outside_clock import (
     BlockSide,
@@ -18,7 +20,8 @@ from profilers.kernelbench.judge.outside_clock import (
     residual_std_us,
 )
 from profilers.kernelbench.judge.problem import Layout
-from profilers.kernelbench.judge.settings import TF32_FACTOR
+from profilers.kernelbench.judge.session import CandidateSession
+from profilers.kernelbench.judge.settings import TF32_FACTOR, KernelBenchSettings
 from profilers.kernelbench.judge.timing import BlockTimes
 from profilers.kernelbench.judge.verdicts import (
     Unfaithful,
@@ -66,7 +69,7 @@ def varying(found: Sequence[PairedBlock], us: float) -> list[PairedBlock]:
         off = us * (-1) ** number
         moved = BlockSteps(steps.prepare_us, steps.run_us + off, steps.fetch_us)
         sides.append(BlockSide(one.baseline.events_us, moved))
-    return [PairedBlock(one.candidate, own) for one, own in zip(found, sides, strict=True)]
+    return [replace(one, baseline=own) for one, own in zip(found, sides, strict=True)]
 
 
 def test_an_error_is_bounded_as_the_round_says() -> None:
@@ -131,6 +134,82 @@ def test_idle_calls_that_vary_are_given_room_and_none_change_nothing() -> None:
     without = paired([None] * 8)
     assert CLOCK.call_us(paired([1000.0] * 7 + [None])) == CLOCK.call_us(without)
     assert CLOCK.call_us(paired([9000.0] * 8)) == CLOCK.call_us(without), "idle costs no more"
+
+
+def waiting(us: float | None, *, work_us: float, blocks: int = 12) -> list[PairedBlock]:
+    """Calls of 290 us by the events; idle ones that wait cost `us` more than others."""
+    return [
+        PairedBlock(
+            side((290.0,) * 20, work_us=20 * work_us),
+            side((200.0,) * 20, work_us=20 * 200.0),
+            1000.0,
+            None if us is None else 1000.0 + 20 * us,
+        )
+        for _ in range(blocks)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("us", "work_us", "blocks", "only_waits"),
+    [
+        (40.0, 350.0, 12, True),
+        (40.0, 350.0, 5, False),  # too few say so
+        (10.0, 350.0, 12, False),
+        (None, 350.0, 12, False),
+        (-40.0, 350.0, 12, False),
+        (40.0, 390.0, 12, False),
+        (40.0, 300.0, 12, False),  # the clocks agree
+        (40.0, 150.0, 12, False),  # the events count more than there was
+    ],
+)
+def test_what_waiting_costs_may_explain_that_the_clocks_disagree(
+    us: float | None, work_us: float, blocks: int, only_waits: bool
+) -> None:
+    """As on a slow host: 350 us by the judge's clock, which allows 290 us to be 324."""
+    found = waiting(us, work_us=work_us, blocks=blocks)
+    assert CLOCK.may_only_wait(found) is only_waits
+    assert (CLOCK.disagreement(found) is None) is (work_us == 300.0)
+    assert CLOCK.seems_longer(found) is (work_us > 324.0)
+
+
+def test_noise_is_no_reason_to_think_that_calls_do_not_wait() -> None:
+    found = varying(waiting(None, work_us=350.0, blocks=6), 400.0)
+    assert CLOCK.disagreement(found) is None and CLOCK.seems_longer(found)
+
+
+def evaluated(found: Sequence[PairedBlock]) -> Evaluation:
+    times = BlockTimes(
+        tuple(one.baseline.events_us for one in found),
+        tuple(one.candidate.events_us for one in found),
+        tuple(found),
+    )
+    tally = VerificationTally(error_factor=64)
+    session = SimpleNamespace(settings=KernelBenchSettings(), tally=tally, build=None)
+    evaluation = timed_evaluation(
+        Candidate(source="class ModelNew: ..."),
+        cast(CandidateSession, session),
+        times,
+        baseline="eager",
+        floor_us=1.0,
+        usual_us=None,
+        least_us=None,
+    )
+    return evaluation.model_copy(update={"notes": tuple(tally.notes)})
+
+
+def test_calls_that_only_wait_are_measured_by_the_slower_clock() -> None:
+    steady = evaluated(waiting(40.0, work_us=350.0))
+    assert steady.status == "measured" and steady.timing is not None
+    assert steady.timing.median_us == pytest.approx(350.0)
+    assert steady.timing.speedup == pytest.approx(200.0 / 350.0)
+    assert "350 us by the judge's clock" in steady.notes[0] and "290 us by" in steady.notes[0]
+    unsteady = evaluated(varying(waiting(40.0, work_us=350.0), 200.0))
+    assert unsteady.status == "measured" and unsteady.timing is not None
+    assert unsteady.timing.high_us > steady.timing.high_us + 5.0
+    assert unsteady.timing.speedup_low < 0.98 * steady.timing.speedup_low
+    assert evaluated(waiting(None, work_us=350.0)).status == "suspect"
+    plain = evaluated(waiting(40.0, work_us=300.0))
+    assert plain.timing is not None and plain.timing.median_us < 290.1 and not plain.notes
 
 
 def test_the_same_wait_in_every_block_is_counted_whatever_its_size() -> None:

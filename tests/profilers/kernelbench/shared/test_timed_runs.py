@@ -50,6 +50,20 @@ def test_the_host_leaves_for_behind_the_wait_what_need_not_come_before(clock: La
     assert clock.asked == ["reset", "mark", "mark", "wait", "question"] * 2
 
 
+def test_idle_calls_wait_for_the_device_if_asked_to(clock: LateClock) -> None:
+    runs = TimedRuns("cpu", clock)
+    runs.prepare([(torch.ones(4),), (torch.ones(4),)])
+    runs.run(lambda x: x + 1, flush=True)
+    plain, waiting = (
+        ["reset", "mark", *wait, "mark", "wait", "question"] * 2 for wait in ([], ["wait"])
+    )
+    for waits, expected in ((False, plain), (True, waiting), (True, waiting)):
+        clock.asked.clear()
+        assert len(runs.idle(waits=waits)) == 2
+        assert clock.asked == expected
+        assert [record.output.tolist() for record in runs.records] == [[2.0] * 4] * 2
+
+
 def test_copies_show_the_outputs_as_they_were_before_the_wait(clock: LateClock) -> None:
     runs = TimedRuns("cpu", clock)
     output = torch.zeros(4)

@@ -134,8 +134,9 @@ def test_repeats_time_every_call_again(judge: Judge) -> None:
 def test_idle_calls_hand_over_as_much_and_call_nothing(judge: Judge) -> None:
     judge.load(forward("seen.append(1); return x + len(seen)", "seen = []"), **PLAIN)
     _, times, _ = judge.timed(5)
-    idle = judge.ask("idle")["events_us"]
-    assert len(idle) == len(times) == 5
+    for waits in (False, True):
+        idle = judge.ask("idle", waits=waits)["events_us"]
+        assert len(idle) == len(times) == 5
     (x,), reply = judge.call()
     assert torch.equal(judge.read(reply["outputs"]), x + 6)
 
