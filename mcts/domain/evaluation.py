@@ -95,11 +95,14 @@ class Verification(Noun):
 
 
 class Latency(Noun):
-    """Times in microseconds per call, from CUDA events; speedup is baseline over candidate.
+    """Times in microseconds per call; speedup is baseline over candidate.
+
+    They are from CUDA events, unless a judge's own clock says that calls take longer: then each
+    counts as its block's mean by that clock.
 
     `speedup_low` and `speedup_high` bound a 95 % interval, as `low_us` and `high_us` do. `host_us`
-    is the wall clock per call over a batch, an independent check on the events. `samples_us` are
-    the single calls. `detectable` is the least relative difference that so many rounds can tell
+    is the wall clock per call over a batch, which the events are held against. `samples_us` are the
+    single calls. `detectable` is the least relative difference that so many rounds can tell
     from none. `least_us` is the least time that the roofline allows; None if it is not known.
     """
 

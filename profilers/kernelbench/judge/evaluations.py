@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, geometric_mean, median
 
 from mcts.domain import Build, Candidate, Evaluation, Refusal, Timing
 from mcts.search.seeding import seed_from
@@ -76,9 +77,8 @@ def timed_evaluation(
     """
     clock = OutsideClock(slack_us=session.settings.clock_slack_us)
     times = without_disturbed_block(times, clock)
-    disagreement = clock.disagreement(times.blocks)
-    waits = disagreement is not None and clock.may_only_wait(times.blocks)
-    reason = (None if waits else disagreement) or clock.too_noisy(times.blocks)
+    reason = clock.disagreement(times.blocks) or clock.too_noisy(times.blocks)
+    waits = clock.may_only_wait(times.blocks)
     if session.tally.late:
         reason = _LATE + (f". {reason}" if reason else "")
     doubted = waits or reason is not None
@@ -109,7 +109,7 @@ def timed_evaluation(
         )
     elif reason is not None and timing.host_us is not None:
         reason += f"; by the slower clock it is {timing.speedup:.2f}x"
-    if reason is None and clock.uneven(times.blocks):
+    if reason is None and not waits and clock.uneven(times.blocks):
         session.tally.notes.append("its calls take unequal times: their mean is reported")
     late = Refusal(cheat="side_stream", evidence=_LATE) if session.tally.late else None
     return Evaluation(
@@ -156,30 +156,25 @@ def timing_of(
 ) -> Timing:
     """The timing from event times; if they are `doubted`, from the slower clock.
 
-    If calls are uneven, a block counts as its mean. `host_us` is None if calls are too short for
-    the judge's clock.
+    If calls are uneven, a block counts as its mean, and so it does by the slower clock. `host_us`
+    is None if calls are too short for the judge's clock.
     """
     seed = seed_from("timing", candidate.id)
     host_us = clock.call_us(times.blocks)
     own = times.candidate
-    unsure = 0.0
     if doubted:
-        us = max(host_us, clock.claimed_us(times.blocks))
-        own = tuple((us,) * len(block) for block in own)
-        unsure = min(1.0, 1.96 * clock.error_us(times.blocks) / us)
+        own = _by_the_slower_clock(times, clock)
     elif clock.uneven(times.blocks):
         own = tuple((fmean(block),) * len(block) for block in own)
-    median = median_blocked(own, seed=seed)
+    typical = median_blocked(own, seed=seed)
     speedup = speedup_blocked(times.baseline, own, seed=seed)
     if times.processes == 1:
-        speedup = widened(speedup, relative=placement_uncertainty(median.point))
-    if unsure:
-        median, speedup = (widened(one, relative=unsure) for one in (median, speedup))
+        speedup = widened(speedup, relative=placement_uncertainty(typical.point))
     before = [us for block in times.baseline for us in block]
     return Timing(
-        median_us=median.point,
-        low_us=median.low,
-        high_us=median.high,
+        median_us=typical.point,
+        low_us=typical.low,
+        high_us=typical.high,
         baseline_us=median_blocked(times.baseline, seed=seed).point,
         speedup=speedup.point,
         speedup_low=speedup.low,
@@ -192,6 +187,23 @@ def timing_of(
         samples_us=tuple(us for block in own for us in block),
         baseline_samples_us=tuple(before),
     )
+
+
+def _by_the_slower_clock(times: BlockTimes, clock: OutsideClock) -> tuple[tuple[float, ...], ...]:
+    """Each call at what its block took a call by the judge's clock, scaled so that the typical time
+    is the mean of all calls, or what the events claim if that is longer.
+
+    A block at less than half of that is taken at half: where many are, the clock is too noisy.
+    """
+    us = max(clock.call_us(times.blocks), clock.claimed_us(times.blocks))
+    each = iter(
+        max(took_us, us / 2)
+        for block, took_us in zip(times.blocks, clock.block_times_us(times.blocks), strict=True)
+        for _ in range(block.calls)
+    )
+    rows = [tuple(itertools.islice(each, len(row))) for row in times.candidate]
+    scale = us / geometric_mean([median(row) for row in rows])
+    return tuple(tuple(scale * took_us for took_us in row) for row in rows)
 
 
 def refused_evaluation(candidate: Candidate, refusal: Refusal, attempt: Attempt) -> Evaluation:

@@ -138,7 +138,7 @@ class PairedTimer:
         if clock.too_noisy(blocks) is not None:
             return False
         doubtful = speedup.high > self._session.settings.widest_interval * speedup.low or (
-            clock.disagreement(blocks) is not None and not clock.may_only_wait(blocks)
+            clock.disagreement(blocks) is not None
         )
         return not doubtful or seconds > self._session.settings.doubt_budget_s
 
@@ -161,9 +161,9 @@ class PairedTimer:
         first = secrets.randbits(1)
         base = self._baseline_side(calls) if first else None
         side = self._candidate_side(calls, exactly=exactly)
-        own, *idle = base or self._baseline_side(calls)
+        own, idle_us, waiting_us = base or self._baseline_side(calls)
         before = self._compiled_run(calls) if self._session.settings.compiled else own.events_us
-        return before, PairedBlock(side, own, *idle)
+        return before, PairedBlock(side, own, idle_us, waiting_us)
 
     def _candidate_side(self, calls: int, *, exactly: bool) -> BlockSide:
         worker = self._session.worker
