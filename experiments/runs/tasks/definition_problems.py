@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from experiments.runs.tasks.definitions import (
     TraceWorkload,
 )
 from experiments.runs.tasks.named_inputs import named_draw
+from experiments.runs.tasks.names import plain_name
 from experiments.runs.tasks.problems import WORKLOADS
 from mcts.domain.python_source import read_module
 from mcts.errors import InputError
@@ -42,7 +42,7 @@ def workload_name(
     given = [
         f"{axis}{workload.axes[axis]}" for axis, it in definition.axes.items() if it.type == "var"
     ]
-    return _plain("_".join([*given, *([workload.uuid] if told_apart or not given else [])]))
+    return plain_name("_".join([*given, *([workload.uuid] if told_apart or not given else [])]))
 
 
 def named_workloads(
@@ -60,11 +60,7 @@ def named_workloads(
 
 def problem_name(definition: Definition, workload: str | None = None) -> str:
     """A file name without a suffix, ``gemm_n4096_k4096_M256``; without a workload, of several."""
-    return _plain(f"{definition.name}_{workload or 'together'}")
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_.-")
+    return plain_name(f"{definition.name}_{workload or 'together'}")
 
 
 def problem_text(

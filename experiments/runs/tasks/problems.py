@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from experiments.runs.tasks.names import plain_name
 from mcts.domain import (
     DIALECTS,
     HOST,
@@ -84,7 +84,7 @@ def problem_task(
         dialect, space = HOST, kernel_space(kernel)
         baseline = Candidate(source=kernel, tunables=space.default())
     return KernelTask(
-        name=_name(path),
+        name=plain_name(path.stem, otherwise="problem"),
         dialect=dialect,
         summary=_summary(tree),
         baseline=baseline,
@@ -144,12 +144,6 @@ def kernel_space(kernel: str) -> TunableSpace:
     space = parse_host_plan(kernel).space
     where = tuple(text for text in space.where if names_in(text) <= space.tunables.keys())
     return TunableSpace(tunables=space.tunables, where=where)
-
-
-def _name(path: Path) -> str:
-    """The file's name as a task's name: characters that a task's name cannot have are replaced."""
-    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem).strip("_.") or "problem"
-    return stem.lstrip("-")
 
 
 def _summary(tree: ast.Module) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from importlib.resources import files
 from pathlib import Path
 
 from experiments.runs.tasks.files import bundled
+from experiments.runs.tasks.names import plain_name
 from mcts.errors import InputError
 
 KERNEL_FILE = "kernel.cu"
@@ -24,7 +24,7 @@ def new_task(folder: Path) -> list[Path]:
         raise InputError(f"{folder} is not empty: name a new folder")
     if str(folder) in bundled():
         raise InputError(f"{folder} is the name of a bundled task: choose another name")
-    name = re.sub(r"[^A-Za-z0-9_-]+", "_", folder.absolute().name).strip("_-") or "my_kernel"
+    name = plain_name(folder.absolute().name, otherwise="my_kernel")
     templates = files("experiments") / "data" / "templates"
     folder.mkdir(parents=True, exist_ok=True)
     written = []

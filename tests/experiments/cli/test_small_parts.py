@@ -15,6 +15,7 @@ from experiments.live import Panel, PlainLines
 from experiments.runs.options import names
 from experiments.runs.options.config import RunConfig, read_config, write_config
 from experiments.runs.tasks.files import bundled, find_task, load_task
+from experiments.runs.tasks.names import plain_name
 from experiments.runs.tasks.scaffold import new_task
 from experiments.text.quantities import clock, sparkline
 from experiments.text.words import did_you_mean
@@ -83,6 +84,17 @@ def test_a_wrong_entry_of_a_configuration_is_named_with_what_is_wanted(
     with pytest.raises(InputError) as raised:
         read_config(path)
     assert str(raised.value) == f"{path}: {words}"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("my kernel", "my_kernel"), ("Ünï", "Uni"), ("1_Café-au-lait_", "1_Cafe-au-lait"),
+        ("--x.y--", "x.y"), ("核", "otherwise"), ("-._", "otherwise"), ("ﬁne²", "fine2"),
+    ],
+)  # fmt: skip
+def test_names_of_others_become_names_of_tasks(text: str, name: str) -> None:
+    assert plain_name(text, otherwise="otherwise") == name
 
 
 def test_a_new_task_can_be_read_and_carries_the_name_of_its_folder(tmp_path: Path) -> None:
