@@ -271,7 +271,7 @@ def _finding(
     if finding.kernel:
         head.append(f" in {clean(finding.kernel)}", "bold")
     strength = plot.bar(finding.strength, glyphs, width=5)
-    head.append(f"  {strength} {finding.strength:.0%} ", "not bold")
+    head.append(f"  strength {strength} {finding.strength:.0%}, ", "not bold")
     yield head.append(finding.axis, _AXIS_STYLE[finding.axis]).append(gain, "bold green")
     body = [Text(clean(finding.advice))]
     body += [Text(f"line {number}: {text}", "cyan") for number, text in _lines(finding, source)]

@@ -6,21 +6,20 @@ faster.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from mcts.domain import KernelTask, Workload
 from mcts.errors import UnfairTask
 from profilers.cuda.drawing import Array, draw, widen
-from profilers.cuda.reference import NumpyReference
 
 Outputs = Mapping[str, Array]
+Reference = Callable[[Outputs, Workload], Outputs]
+"""Expected outputs by name, of inputs by name."""
 
 
-def check_task(
-    task: KernelTask, reference: NumpyReference, *, ungated: bool = False
-) -> tuple[str, ...]:
+def check_task(task: KernelTask, reference: Reference, *, ungated: bool = False) -> tuple[str, ...]:
     """Notes that a reader of this task's results should know; empty for a sound task.
 
     The reference is run on the smallest workload. UnfairTask if it gives two results
@@ -69,7 +68,7 @@ def workload_bytes(task: KernelTask, workload: Workload) -> int:
 
 def _idle_inputs(
     task: KernelTask,
-    reference: NumpyReference,
+    reference: Reference,
     workload: Workload,
     inputs: Mapping[str, Array],
     first: Outputs,

@@ -193,6 +193,22 @@ def test_what_a_reference_prints_is_no_verdict(mine: Path) -> None:
     assert json.loads(done.stdout)["checks"] and "loading" in done.stderr
 
 
+def test_each_further_run_of_a_slow_reference_is_told(
+    mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("experiments.app.checking._SLOW_S", 0.2)
+    change(mine, REFERENCE, "    return", "    __import__('time').sleep(0.25)\n    return")
+    said: list[str] = []
+    task = find_task(str(mine)).task
+    found = {
+        one.name: one
+        for one in check_task(task, variants=1, arch="sm_90a", seed=0, say=said.append)
+    }
+    runs = int(found["reference"].detail.split()[0])
+    told = [text for text in said if "of the reference" in text]
+    assert len(told) == runs - 1 > 2 and told[0].startswith("1 run of the reference in 0 s")
+
+
 def test_what_is_no_architecture_is_refused(mine: Path) -> None:
     refused(rooftree("check", mine, "--arch", "foo"), "write it as sm_90a")
 
