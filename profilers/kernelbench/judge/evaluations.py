@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, geometric_mean, median
+from statistics import fmean, geometric_mean
 
 from mcts.domain import Build, Candidate, Evaluation, Refusal, Timing
 from mcts.search.seeding import seed_from
@@ -23,6 +24,8 @@ from profilers.kernelbench.judge.timing import BlockTimes
 from profilers.kernelbench.judge.verdicts import cheat_of
 
 _FLOOR_FACTOR = 0.85
+_UNEVEN = 1.1
+_UNEVEN_US = 1.0
 _HINDERED = 1.25
 _HINDERED_US = 5.0
 _ENOUGH_BLOCKS = 6
@@ -85,7 +88,7 @@ def timed_evaluation(
     timing = timing_of(
         candidate, times, clock, baseline=baseline, doubted=doubted, least_us=least_us
     )
-    if waits:
+    if waits and reason is None:
         session.tally.notes.append(
             _WAITS.format(seen=timing.median_us, claimed=clock.claimed_us(times.blocks))
         )
@@ -109,7 +112,7 @@ def timed_evaluation(
         )
     elif reason is not None and timing.host_us is not None:
         reason += f"; by the slower clock it is {timing.speedup:.2f}x"
-    if reason is None and not waits and clock.uneven(times.blocks):
+    if reason is None and not waits and uneven(times.candidate):
         session.tally.notes.append("its calls take unequal times: their mean is reported")
     late = Refusal(cheat="side_stream", evidence=_LATE) if session.tally.late else None
     return Evaluation(
@@ -156,16 +159,17 @@ def timing_of(
 ) -> Timing:
     """The timing from event times; if they are `doubted`, from the slower clock.
 
-    If calls are uneven, a block counts as its mean, and so it does by the slower clock. `host_us`
-    is None if calls are too short for the judge's clock.
+    If calls are uneven, a block counts as its mean, and so it does by the slower clock; their
+    typical time is then the mean of all calls. `host_us` is None if calls are too short for the
+    judge's clock.
     """
     seed = seed_from("timing", candidate.id)
     host_us = clock.call_us(times.blocks)
     own = times.candidate
     if doubted:
         own = _by_the_slower_clock(times, clock)
-    elif clock.uneven(times.blocks):
-        own = tuple((fmean(block),) * len(block) for block in own)
+    elif uneven(own):
+        own = _all_alike(own, clock.claimed_us(times.blocks))
     typical = median_blocked(own, seed=seed)
     speedup = speedup_blocked(times.baseline, own, seed=seed)
     if times.processes == 1:
@@ -189,21 +193,36 @@ def timing_of(
     )
 
 
-def _by_the_slower_clock(times: BlockTimes, clock: OutsideClock) -> tuple[tuple[float, ...], ...]:
-    """Each call at what its block took a call by the judge's clock, scaled so that the typical time
-    is the mean of all calls, or what the events claim if that is longer.
+def uneven(blocks: Sequence[Sequence[float]]) -> bool:
+    """Whether the mean of all calls is well above what would be reported of them.
 
-    A block at less than half of that is taken at half: where many are, the clock is too noisy.
+    Both clocks are compared by the mean, so that a call could claim what another one takes more.
     """
-    us = max(clock.call_us(times.blocks), clock.claimed_us(times.blocks))
+    typical_us = median_blocked(blocks, seed=0).point
+    return fmean(itertools.chain(*blocks)) > _UNEVEN * typical_us + _UNEVEN_US
+
+
+def _by_the_slower_clock(times: BlockTimes, clock: OutsideClock) -> tuple[tuple[float, ...], ...]:
+    """Each call at what its block took a call by the judge's clock, a pair of processes being one
+    block if there are several.
+
+    A block at less than half of all is taken at half: where many are, the clock is too noisy.
+    """
+    us = clock.slower_us(times.blocks)
     each = iter(
-        max(took_us, us / 2)
+        took_us
         for block, took_us in zip(times.blocks, clock.block_times_us(times.blocks), strict=True)
         for _ in range(block.calls)
     )
     rows = [tuple(itertools.islice(each, len(row))) for row in times.candidate]
-    scale = us / geometric_mean([median(row) for row in rows])
-    return tuple(tuple(scale * took_us for took_us in row) for row in rows)
+    return _all_alike([(max(fmean(row), us / 2),) * len(row) for row in rows], us)
+
+
+def _all_alike(blocks: Sequence[Sequence[float]], us: float) -> tuple[tuple[float, ...], ...]:
+    """Each call at its block's mean, scaled so that the typical time is `us`."""
+    means = [fmean(block) for block in blocks]
+    scale = us / geometric_mean(means)
+    return tuple((scale * mean,) * len(block) for mean, block in zip(means, blocks, strict=True))
 
 
 def refused_evaluation(candidate: Candidate, refusal: Refusal, attempt: Attempt) -> Evaluation:

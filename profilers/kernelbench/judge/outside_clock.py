@@ -16,8 +16,8 @@ alike, since only then is what it claims in some blocks no different from what i
 
 A call that waits for the device leaves it idle until the host has enqueued the copies of its
 outputs. Its events do not show that, nor does the overhead of a baseline that does not wait. So
-where calls seem longer than their events, the baseline's process makes idle calls that wait. What
-these cost beyond its own may be no work, but is counted as if it were, so that none hides there.
+where calls seem longer than their events, the baseline's process makes idle calls that wait. Up to
+what these cost beyond the overhead may be no work, but still counts as the candidate's time.
 """
 
 from __future__ import annotations
@@ -147,10 +147,12 @@ class OutsideClock:
         """Whether calls are long enough for this clock."""
         return self.call_us(blocks) > self._estimate(blocks, _run_us).slack_us
 
-    def uneven(self, blocks: Sequence[PairedBlock]) -> bool:
-        """Whether the mean of the calls is far above the median."""
-        typical = median(us for block in blocks for us in block.candidate.events_us)
-        return self.claimed_us(blocks) > _UNEVEN * typical + self.slack_us
+    def slower_us(self, blocks: Sequence[PairedBlock]) -> float:
+        """Microseconds per call by whatever says the most: the events, the mean by the judge's
+        clock, or its median over blocks where the mean is blind.
+        """
+        typical = [one.outside_us for one in self._medians(blocks)]
+        return max(self.call_us(blocks), self.claimed_us(blocks), *typical)
 
     def disagreement(self, blocks: Sequence[PairedBlock]) -> str | None:
         """Why the claimed times cannot be believed, or None if both clocks agree, or would if the
@@ -184,12 +186,10 @@ class OutsideClock:
                 f"the CUDA events of the candidate's process count {claimed:.4g} us for a call "
                 f"that took {max(0.0, run.outside_us):.4g} us by the judge's clock"
             )
-        if run.noise_us <= self._most_noise_us(claimed) or not self._alike(blocks):
-            return None
-        # The reported time is the mean's, which says too little here: nothing is allowed for.
-        typical, whole = self._median(blocks, _run_us), self._total(blocks, self._median)
-        if typical.exceeds(claimed) or whole.exceeds(claimed):
-            seen_us = max(typical.outside_us, whole.outside_us)
+        medians = self._medians(blocks)
+        # Nothing is allowed where the mean, which is what is reported, says too little.
+        if any(one.exceeds(claimed) for one in medians):
+            seen_us = max(one.outside_us for one in medians)
             return (
                 f"the clocks disagree: in most blocks a call took {seen_us:.4g} us by the judge's "
                 f"clock, {claimed:.4g} us by the CUDA events of the candidate's process"
@@ -225,21 +225,20 @@ class OutsideClock:
         return max(range(len(blocks)), key=lambda index: off_us(blocks[index]))
 
     def _waiting_us(self, blocks: Sequence[PairedBlock]) -> float:
-        """What a call that waits costs beyond the baseline's; 0 if too few blocks say so.
+        """What a call that waits costs beyond the overhead; 0 if too few blocks say so.
 
-        The lower quartile over blocks, so that noise is no cost. A baseline that waits itself, or
-        is otherwise slower than idle calls, has that in its own overhead.
+        The lower quartile over blocks, so that noise is no cost. The overhead beside a baseline
+        that waits itself has that cost already.
         """
-        waits, own = [], []
-        for block in blocks:
-            if block.waiting_us is not None and block.idle_us is not None:
-                cost_us = block.baseline.steps.run_us - sum(block.baseline.events_us)
-                waits.append((block.waiting_us - block.idle_us) / block.calls)
-                own.append((cost_us - block.idle_us) / block.calls)
-        if len(waits) < _WAITED_BLOCKS:
+        costs, _ = self._costs(blocks, _run_us)
+        each = [
+            (block.waiting_us - cost_us) / block.calls
+            for block, cost_us in zip(blocks, costs, strict=True)
+            if block.waiting_us is not None
+        ]
+        if len(each) < _WAITED_BLOCKS:
             return 0.0
-        more_us = float(np.quantile(waits, _LOW_QUANTILE)) - max(0.0, median(own))
-        return min(max(0.0, more_us), _MOST_WAITING_US)
+        return min(max(0.0, float(np.quantile(each, _LOW_QUANTILE))), _MOST_WAITING_US)
 
     def _most_noise_us(self, claimed_us: float) -> float:
         return max(_BLIND_SHARE * claimed_us, _BLIND_SLACKS * self.slack_us)
@@ -248,10 +247,19 @@ class OutsideClock:
         """Whether there are enough blocks for their median, and calls claim to take as long in all
         of them: a speedup is the blocks' geometric mean, which few of them could lower otherwise.
         """
-        if len(blocks) < _MEDIAN_BLOCKS or self.uneven(blocks):
+        typical_us = median(us for block in blocks for us in block.candidate.events_us)
+        uneven = self.claimed_us(blocks) > _UNEVEN * typical_us + self.slack_us
+        if len(blocks) < _MEDIAN_BLOCKS or uneven:
             return False
         claims = [median(block.candidate.events_us) for block in blocks]
         return median(claims) <= _SLACK * geometric_mean(claims) + self.slack_us
+
+    def _medians(self, blocks: Sequence[PairedBlock]) -> tuple[_Estimate, ...]:
+        """The estimates from the blocks' median, where their mean is blind; else none."""
+        noise_us = self._estimate(blocks, _run_us).noise_us
+        if noise_us <= self._most_noise_us(self.claimed_us(blocks)) or not self._alike(blocks):
+            return ()
+        return self._median(blocks, _run_us), self._total(blocks, self._median)
 
     def _part(self, blocks: Sequence[PairedBlock]) -> Part:
         """The step that counts: the calls alone, or all steps if these show more."""

@@ -50,6 +50,8 @@ class BlockTimes:
     @classmethod
     def pooled(cls, each: Sequence[BlockTimes]) -> BlockTimes:
         """Make one block of each pair of processes, so that the interval covers them all."""
+        if len(each) == 1:
+            return each[0]
         return cls(
             baseline=tuple(tuple(us for block in one.baseline for us in block) for one in each),
             candidate=tuple(tuple(us for block in one.candidate for us in block) for one in each),

@@ -209,6 +209,18 @@ def test_each_further_run_of_a_slow_reference_is_told(
     assert len(told) == runs - 1 > 2 and told[0].startswith("1 run of the reference in 0 s")
 
 
+def test_what_a_reference_takes_to_load_is_no_run_of_it(
+    mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("experiments.app.checking._SLOW_S", 0.2)
+    with (mine / REFERENCE).open("a") as file:
+        file.write("\n__import__('time').sleep(0.3)\n")
+    said: list[str] = []
+    task = find_task(str(mine)).task
+    assert list(check_task(task, variants=1, arch="sm_90a", seed=0, say=said.append))
+    assert not [text for text in said if "of the reference" in text]
+
+
 def test_what_is_no_architecture_is_refused(mine: Path) -> None:
     refused(rooftree("check", mine, "--arch", "foo"), "write it as sm_90a")
 

@@ -10,7 +10,11 @@ from typing import Any, cast
 import pytest
 
 from mcts.domain import Candidate, Evaluation
-from profilers.kernelbench.judge.evaluations import timed_evaluation, without_disturbed_block
+from profilers.kernelbench.judge.evaluations import (
+    timed_evaluation,
+    uneven,
+    without_disturbed_block,
+)
 from profilers.kernelbench.judge.libraries import forbidden_library, is_library, library_share
 from profilers.kernelbench.judge.outside_clock import (
     BlockSide,
@@ -184,6 +188,24 @@ def test_a_baseline_that_waits_has_that_in_its_own_overhead() -> None:
     assert CLOCK.disagreement(waiting(50.0, work_us=350.0, own_us=40.0)) is not None
 
 
+def test_a_fast_candidate_that_waits_beside_a_slow_baseline_is_measured() -> None:
+    """Of the baseline's overhead of 50 us beyond idle calls, it is charged with little."""
+
+    def paired(work_us: float) -> list[PairedBlock]:
+        return [
+            PairedBlock(
+                side((110.0,) * 20, work_us=20 * work_us),
+                side((2700.0,) * 20, work_us=20 * 2750.0),
+                1000.0,
+                1000.0 + 20 * 55.0,
+            )
+            for _ in range(10)
+        ]
+
+    assert CLOCK.may_only_wait(paired(165.0))
+    assert CLOCK.disagreement(paired(225.0)) is not None
+
+
 def test_what_only_varies_costs_nothing() -> None:
     found = waiting(0.0, work_us=350.0)
     varied = [
@@ -202,7 +224,10 @@ def test_where_only_the_median_tells_nothing_is_allowed_for() -> None:
         for steps, us in [(one.baseline.steps, 12_500.0 * (number % 5 == 0))]
     ]
     assert "in most blocks" in str(CLOCK.disagreement(slow))
-    assert evaluated(slow).status == "suspect"
+    evaluation = evaluated(slow)
+    assert evaluation.status == "suspect" and not evaluation.notes
+    assert evaluation.timing is not None
+    assert evaluation.timing.median_us == pytest.approx(365.0), "what the message says"
 
 
 def test_noise_is_no_reason_to_think_that_calls_do_not_wait() -> None:
@@ -257,6 +282,43 @@ def test_the_interval_by_the_slower_clock_has_what_calls_vary_by() -> None:
     assert pooled.detectable is not None and pooled.detectable > 0.08
 
 
+def test_blocks_that_a_busy_host_lengthens_widen_the_interval_of_finalists() -> None:
+    each = [waiting(55.0, work_us=350.0, blocks=6) for _ in range(5)]
+    steps = each[2][1].candidate.steps
+    late = replace(each[2][1].candidate, steps=replace(steps, run_us=steps.run_us + 8000.0))
+    each[2][1] = replace(each[2][1], candidate=late)
+    timing = evaluated(BlockTimes.pooled([times_of(found) for found in each])).timing
+    assert timing is not None
+    assert timing.median_us == pytest.approx(350.0 + 8000.0 / 600)
+    assert timing.low_us < 350.0 < timing.high_us
+
+
+def test_one_pair_of_processes_is_pooled_as_it_is() -> None:
+    found = waiting(40.0, work_us=350.0, blocks=10)
+    assert BlockTimes.pooled([times_of(found)]) == times_of(found)
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        [(66.0,) * 11 + (141.0,) * 9] * 10,  # from call to call
+        [(30.0,) * 20, (170.0,) * 20] * 5,  # from block to block
+    ],
+)
+def test_calls_that_claim_what_others_take_more_count_as_their_mean(
+    claims: list[tuple[float, ...]],
+) -> None:
+    found = [
+        PairedBlock(side(us, work_us=2000.0), side((200.0,) * 20, work_us=4000.0)) for us in claims
+    ]
+    mean_us = sum(map(sum, claims)) / 200
+    for times in (times_of(found), BlockTimes.pooled([times_of(found[:4]), times_of(found[4:])])):
+        evaluation = evaluated(times)
+        assert evaluation.status == "measured" and evaluation.timing is not None
+        assert evaluation.timing.median_us == pytest.approx(mean_us)
+        assert "unequal times" in evaluation.notes[0]
+
+
 def test_a_disturbed_block_counts_for_nothing_where_calls_wait_either() -> None:
     found = waiting(40.0, work_us=350.0, blocks=10)
     steps = found[3].candidate.steps
@@ -277,9 +339,9 @@ def test_work_of_many_calls_in_one_of_them_is_in_the_mean() -> None:
     own = side((500.0,) * 10, work_us=5000.0)
     heavy = [PairedBlock(side((4000.0, *(2.0,) * 9), work_us=4020.0), own)] * 5
     assert CLOCK.claimed_us(heavy) == pytest.approx(401.8)
-    assert CLOCK.uneven(heavy)
+    assert uneven([one.candidate.events_us for one in heavy])
     assert CLOCK.disagreement(heavy) is None
-    assert not CLOCK.uneven(blocks(event_us=400.0, work_us=400.0))
+    assert not uneven([[400.0] * 5, [440.0] * 9])
 
 
 def test_work_that_moves_from_step_to_step_is_counted_together() -> None:
