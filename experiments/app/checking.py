@@ -158,7 +158,6 @@ def _reference(task: KernelTask, say: Say) -> Iterator[Check]:
     workload = smallest(task)
     say(f"running the reference several times on workload {workload.name}")
     runs = 0
-    begin = time.perf_counter()
 
     def reference(inputs: Mapping[str, Any], workload: Workload) -> Mapping[str, Any]:
         nonlocal runs

@@ -170,12 +170,11 @@ class OutsideClock:
     def seems_longer(self, blocks: Sequence[PairedBlock]) -> bool:
         """Whether calls take longer than is claimed, if this clock's noise is left out."""
         claimed = self.claimed_us(blocks)
-        seen = (self._estimate(blocks, _run_us), self._total(blocks, self._estimate))
-        return any(one.without_noise.exceeds(claimed) for one in seen)
+        return any(one.without_noise.exceeds(claimed) for one in self._means(blocks))
 
     def _disagreement(self, blocks: Sequence[PairedBlock], *, allowed_us: float) -> str | None:
         claimed = self.claimed_us(blocks)
-        run, total = self._estimate(blocks, _run_us), self._total(blocks, self._estimate)
+        run, total = self._means(blocks)
         if any(one.exceeds(claimed, allowed_us=allowed_us) for one in (run, total)):
             return (
                 f"the clocks disagree: a call took {self.call_us(blocks):.4g} us by the judge's "
@@ -187,7 +186,7 @@ class OutsideClock:
                 f"that took {max(0.0, run.outside_us):.4g} us by the judge's clock"
             )
         medians = self._medians(blocks)
-        # Nothing is allowed where the mean, which is what is reported, says too little.
+        # Blocks that were interrupted say too little of what waiting costs: nothing is allowed.
         if any(one.exceeds(claimed) for one in medians):
             seen_us = max(one.outside_us for one in medians)
             return (
@@ -254,6 +253,10 @@ class OutsideClock:
         claims = [median(block.candidate.events_us) for block in blocks]
         return median(claims) <= _SLACK * geometric_mean(claims) + self.slack_us
 
+    def _means(self, blocks: Sequence[PairedBlock]) -> tuple[_Estimate, _Estimate]:
+        """The estimates from the calls alone and from all steps, over all blocks."""
+        return self._estimate(blocks, _run_us), self._total(blocks, self._estimate)
+
     def _medians(self, blocks: Sequence[PairedBlock]) -> tuple[_Estimate, ...]:
         """The estimates from the blocks' median, where their mean is blind; else none."""
         noise_us = self._estimate(blocks, _run_us).noise_us
@@ -263,7 +266,7 @@ class OutsideClock:
 
     def _part(self, blocks: Sequence[PairedBlock]) -> Part:
         """The step that counts: the calls alone, or all steps if these show more."""
-        run, total = self._estimate(blocks, _run_us), self._total(blocks, self._estimate)
+        run, total = self._means(blocks)
         if total.exceeds(self.claimed_us(blocks)) and total.outside_us > run.outside_us:
             return _total_us
         return _run_us

@@ -209,7 +209,7 @@ class PairedTimer:
             return side, idle_us, waiting_us
 
     def _idle_us(self, calls: int, *, waits: bool = False) -> float:
-        """What calls that do nothing, or only wait, take beyond their events: the judge's clock."""
+        """What calls that do nothing, or only wait, take beyond their events, by our clock."""
         limit_s = self._session.batch_s(calls) + self._session.settings.call_deadline_s
         begin = time.perf_counter_ns()
         ran = self._session.baseline.ask("idle", waits=waits, timeout_s=limit_s)
