@@ -139,7 +139,8 @@ class Perfect(Evaluator):
                 raise mistake
             return evaluation(candidate, **mistake)
         status = "measured" if one.or_neutral else one.expect[-1]
-        return evaluation(candidate, status, cheat=one.may_be_refused_as[0])
+        cheat, speedup = one.may_be_refused_as[0], one.max_speedup or 1.0
+        return evaluation(candidate, status, cheat=cheat, speedup=speedup)
 
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
         raise NotImplementedError
