@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from experiments.benchmarks.corpus.__main__ import INTERRUPTED
 from experiments.benchmarks.corpus.cases import CorpusCase, cases, chosen
 from experiments.benchmarks.corpus.judges import DEFAULT, gpu_judges
 from experiments.benchmarks.corpus.running import (
@@ -40,7 +41,8 @@ Keep = Callable[[dict[str, Any]], None]
 
 
 def main(arguments: Sequence[str] | None = None, *, factory: Factory | None = None) -> int:
-    """0 if every verdict is right, 1 if one is not; 2 for bad input or where there is no GPU."""
+    """0 if every verdict is right, 1 if one is not, 130 if interrupted; 2 for bad input or where
+    there is no GPU."""
     options = _parser().parse_args(arguments)
     try:
         if not options.show:
@@ -51,6 +53,9 @@ def main(arguments: Sequence[str] | None = None, *, factory: Factory | None = No
     except RooftreeError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt:
+        print(f"interrupted; {options.out} has what was judged before", file=sys.stderr)
+        return INTERRUPTED
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -97,7 +102,11 @@ def _judge(options: argparse.Namespace, factory: Factory | None) -> None:
             raise InputError(f"{case.name} cannot be judged here: {problem}")
         factory = gpu_judges(device=options.device, deadlines=DEFAULT, say=_say)
     end = time.monotonic() + 60 * options.minutes
-    with options.out.open("a", encoding="utf-8", buffering=1) as out, planted_secrets():
+    try:
+        kept = options.out.open("a", encoding="utf-8", buffering=1)
+    except OSError as error:
+        raise InputError(f"cannot write {options.out}: {error.strerror}") from None
+    with kept as out, planted_secrets():
 
         def keep(entry: dict[str, Any]) -> None:
             print(json.dumps(entry), file=out)

@@ -123,3 +123,25 @@ def test_without_a_gpu_nothing_is_judged(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(clocks_apart, "gpu_problem", lambda *_, **__: "no GPU")
     assert main([CASE, "--out", str(tmp_path / "x")]) == 2
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_cannot_be_written_is_one_line(
+    judge: _Judge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "missing" / "timings.jsonl"
+    assert main([CASE, "--out", str(out)], factory=lambda *_: judge) == 2
+    assert capsys.readouterr().err == f"error: cannot write {out}: No such file or directory\n"
+
+
+def test_an_interruption_keeps_what_was_judged(
+    judge: _Judge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "timings.jsonl"
+    main([CASE, "--out", str(out), "--minutes", "0"], factory=lambda *_: judge)
+
+    def interrupted(*_: object) -> Evaluator:
+        raise KeyboardInterrupt
+
+    assert main([CASE, "--out", str(out)], factory=interrupted) == 130
+    assert "has what was judged before" in capsys.readouterr().err
+    assert len(read(out)) == 2
