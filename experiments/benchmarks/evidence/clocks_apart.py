@@ -22,22 +22,26 @@ from typing import Any
 
 from experiments.benchmarks.corpus.__main__ import INTERRUPTED
 from experiments.benchmarks.corpus.cases import CorpusCase, cases, chosen
-from experiments.benchmarks.corpus.judges import DEFAULT, gpu_judges
+from experiments.benchmarks.corpus.judges import DEFAULT, LONG_BUILDS, gpu_judges
 from experiments.benchmarks.corpus.running import (
     Factory,
     grouped,
     judge,
     line,
+    missing,
     opened,
     planted_secrets,
 )
 from experiments.runs.machines.machine import gpu_problem
 from mcts.errors import InputError, RooftreeError
+from profilers.kernelbench.judge.evaluations import without_disturbed_block
 from profilers.kernelbench.judge.outside_clock import OutsideClock
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 from profilers.kernelbench.judge.timing import BlockTimes, PairedTimer
 
-Keep = Callable[[dict[str, Any]], None]
+Entry = dict[str, Any]
+_TIMING = frozenset({"case", "claimed_us", "outside_us", "disagreement", "may_only_wait"})
+_VERDICT = frozenset({"case", "verdict", "wrong", "seconds"})
 
 
 def main(arguments: Sequence[str] | None = None, *, factory: Factory | None = None) -> int:
@@ -45,34 +49,35 @@ def main(arguments: Sequence[str] | None = None, *, factory: Factory | None = No
     there is no GPU."""
     options = _parser().parse_args(arguments)
     try:
-        if not options.show:
-            _judge(options, factory)
-        entries = [entry for path in options.show or [options.out] for entry in read(path)]
+        if options.show:
+            entries = [entry for path in options.show for entry in read(path)]
+        else:
+            entries = _judge(options, factory)
         print(summary(entries))
         return int(any(entry.get("wrong") for entry in entries))
     except RooftreeError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print(f"interrupted; {options.out} has what was judged before", file=sys.stderr)
+        print("interrupted; what was judged before is kept", file=sys.stderr)
         return INTERRUPTED
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def read(path: Path) -> list[Entry]:
     """The lines of a kept file. InputError if it has none, or others."""
     try:
         entries = [json.loads(each) for each in path.read_text(encoding="utf-8").splitlines()]
-        if entries and all({"outside_us", "verdict"} & set(entry) for entry in entries):
-            return entries
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
-    raise InputError(f"{path} holds no timings of the judge")
+    if not entries or not all(isinstance(each, dict) and _is_kept(each) for each in entries):
+        raise InputError(f"{path} holds no timings of the judge")
+    return entries
 
 
-def summary(entries: Sequence[dict[str, Any]]) -> str:
+def summary(entries: Sequence[Entry]) -> str:
     """Timings, how far apart their clocks are, and the verdicts."""
-    timed = [entry for entry in entries if "outside_us" in entry]
-    judged = [entry for entry in entries if "verdict" in entry]
+    timed = [entry for entry in entries if entry.keys() >= _TIMING]
+    judged = [entry for entry in entries if entry.keys() >= _VERDICT]
     lines = [f"{len(timed)} timings, {len(judged)} verdicts"]
     if timed:
         apart = [entry["outside_us"] - entry["claimed_us"] for entry in timed]
@@ -93,62 +98,81 @@ def summary(entries: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _judge(options: argparse.Namespace, factory: Factory | None) -> None:
+def _judge(options: argparse.Namespace, factory: Factory | None) -> list[Entry]:
+    """What is judged now; the file's end. InputError if the file is something else's."""
     if options.case is None or options.out is None:
         raise InputError("name a case and --out FILE, or --show files that are there")
     case = _case(options.case)
+    _check_file(options.out, case)
     if factory is None:
         if problem := gpu_problem(options.device, torch=True):
             raise InputError(f"{case.name} cannot be judged here: {problem}")
-        factory = gpu_judges(device=options.device, deadlines=DEFAULT, say=_say)
-    end = time.monotonic() + 60 * options.minutes
-    try:
-        kept = options.out.open("a", encoding="utf-8", buffering=1)
-    except OSError as error:
-        raise InputError(f"cannot write {options.out}: {error.strerror}") from None
-    with kept as out, planted_secrets():
+        deadlines = LONG_BUILDS if case.slow else DEFAULT
+        factory = gpu_judges(device=options.device, deadlines=deadlines, say=_say)
+    found: list[Entry] = []
 
-        def keep(entry: dict[str, Any]) -> None:
-            print(json.dumps(entry), file=out)
+    def keep(entry: Entry) -> None:
+        found.append({"case": case.name, **entry})
+        try:
+            with options.out.open("a", encoding="utf-8") as out:
+                print(json.dumps(found[-1]), file=out)
+        except OSError as error:
+            raise InputError(f"cannot write {options.out}: {error.strerror}") from None
 
-        _judge_again_and_again(case, factory, keep, until=end)
+    with planted_secrets():
+        _judge_again_and_again(case, factory, keep, seconds=60 * options.minutes)
+    return found
 
 
 def _case(name: str) -> CorpusCase:
     found = chosen(cases(), dialect="kernelbench", only=(name,))
     if not found:
         raise InputError(f"{name} is not of dialect kernelbench: name one that is")
+    if absent := missing(found[0].needs):
+        raise InputError(f"{name} needs {', '.join(absent)}")
     return found[0]
 
 
-def _judge_again_and_again(case: CorpusCase, factory: Factory, keep: Keep, *, until: float) -> None:
+def _check_file(path: Path, case: CorpusCase) -> None:
+    """InputError unless lines about the case can be added to the file."""
+    if path.exists() and any(entry["case"] != case.name for entry in read(path)):
+        raise InputError(f"{path} is about another case: name another file")
+    if not path.parent.is_dir():
+        raise InputError(f"cannot write {path}: there is no folder {path.parent}")
+
+
+def _judge_again_and_again(
+    case: CorpusCase, factory: Factory, keep: Callable[[Entry], None], *, seconds: float
+) -> None:
+    """Until so many seconds have passed, or there is no verdict, as of a judge that broke."""
     (group,) = grouped([case])
     # Opening times the problem's own model, which is no timing of the case.
     with opened(factory, group.task) as evaluator, _timings_kept(keep):
+        end = time.monotonic() + seconds
         while True:
             found = judge(evaluator, case)
             _say(line(found))
             keep(
                 {
-                    "case": case.name,
                     "verdict": found.verdict,
                     "wrong": found.wrong,
                     "speedup": found.speedup,
                     "seconds": round(found.seconds, 2),
                 }
             )
-            if time.monotonic() >= until:
+            if found.verdict is None or time.monotonic() >= end:
                 return
 
 
 @contextmanager
-def _timings_kept(keep: Keep) -> Iterator[None]:
+def _timings_kept(keep: Callable[[Entry], None]) -> Iterator[None]:
     """Keeps what each timing says within the block; the evaluator answers with the verdict only."""
     original = PairedTimer.time
+    clock = OutsideClock(slack_us=KernelBenchSettings().clock_slack_us)
 
     def timed(self: PairedTimer) -> BlockTimes:
         times = original(self)
-        keep(timing_entry(times, OutsideClock(slack_us=KernelBenchSettings().clock_slack_us)))
+        keep(_timing(without_disturbed_block(times, clock), clock))
         return times
 
     PairedTimer.time = timed  # type: ignore[method-assign]
@@ -158,7 +182,7 @@ def _timings_kept(keep: Keep) -> Iterator[None]:
         PairedTimer.time = original  # type: ignore[method-assign]
 
 
-def timing_entry(times: BlockTimes, clock: OutsideClock) -> dict[str, Any]:
+def _timing(times: BlockTimes, clock: OutsideClock) -> Entry:
     """What both clocks say of a timing, in microseconds a call."""
     blocks = times.blocks
     return {
@@ -170,13 +194,24 @@ def timing_entry(times: BlockTimes, clock: OutsideClock) -> dict[str, Any]:
     }
 
 
+def _is_kept(entry: Entry) -> bool:
+    return entry.keys() >= _TIMING or entry.keys() >= _VERDICT
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("case", nargs="?", help="a case of the corpus, of dialect kernelbench")
     parser.add_argument("--out", type=Path, metavar="FILE", help="lines are added to it")
-    parser.add_argument("--device", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=2.0)
-    parser.add_argument("--show", nargs="+", type=Path, default=[], metavar="FILE")
+    parser.add_argument("--device", type=int, default=0, help="number of the GPU")
+    parser.add_argument("--minutes", type=float, default=2.0, help="once the judge is ready")
+    parser.add_argument(
+        "--show",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="judge nothing: what is kept",
+    )
     return parser
 
 
