@@ -99,7 +99,7 @@ def summary(entries: Sequence[Entry]) -> str:
 
 
 def _judge(options: argparse.Namespace, factory: Factory | None) -> list[Entry]:
-    """What is judged now; the file's end. InputError if the file is something else's."""
+    """The lines that are added to the file. InputError if it is about something else."""
     if options.case is None or options.out is None:
         raise InputError("name a case and --out FILE, or --show files that are there")
     case = _case(options.case)
